@@ -10,7 +10,9 @@ use crate::limits::OverLimit;
 #[non_exhaustive]
 pub enum DecodeError {
     /// The message ends inside a field.
-    #[error("{field} at offset {offset} needs {needed} bytes, but only {available} are left in the message")]
+    #[error(
+        "{field} at offset {offset} needs {needed} bytes, but only {available} are left in the message"
+    )]
     Truncated {
         /// What was being read.
         field: &'static str,

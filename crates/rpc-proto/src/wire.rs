@@ -3,7 +3,8 @@
 use crate::DecodeError;
 use crate::limits::within;
 
-/// A cursor over one message. No read of a length goes without naming its limit.
+/// A cursor over one message. No read of a count goes without naming its limit; a length is bounded by
+/// the message, from which the bytes are borrowed.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -29,7 +30,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    read_int! { u8: u8, u16: u16, u32: u32, i32: i32, u64: u64, i64: i64, f64: f64 }
+    read_int! { u8: u8, u16: u16, i32: i32, u64: u64, i64: i64, f64: f64 }
 
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -65,14 +66,6 @@ impl<'a> Reader<'a> {
         within(field, count.into(), limit.into())
             .map_err(|over| DecodeError::OverLimit { offset, over })?;
         Ok(count)
-    }
-
-    /// A 64-bit length.
-    pub(crate) fn length(&mut self, field: &'static str, limit: u64) -> Result<u64, DecodeError> {
-        let offset = self.offset;
-        let len = self.u64(field)?;
-        within(field, len, limit).map_err(|over| DecodeError::OverLimit { offset, over })?;
-        Ok(len)
     }
 
     /// Says that the message must end here.

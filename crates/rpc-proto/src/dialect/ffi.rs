@@ -1,0 +1,382 @@
+//! The `ffi` dialect: a count, then for each value its type index and its bytes.
+
+use std::borrow::Cow;
+
+use super::{BulkReturn, Place};
+use crate::packet::START;
+use crate::tensor;
+use crate::wire::{Put, Reader};
+use crate::{DecodeError, Limits, Returned, TensorView, Value, Values};
+
+// Type indices of tvm-ffi that appear on the wire.
+const NONE: i32 = 0;
+const INT: i32 = 1;
+const BOOL: i32 = 2;
+const FLOAT: i32 = 3;
+const POINTER: i32 = 4;
+const DATA_TYPE: i32 = 5;
+const DEVICE: i32 = 6;
+const TENSOR_VIEW: i32 = 7;
+const RAW_STR: i32 = 8;
+const BYTES_VIEW: i32 = 9;
+const SMALL_STR: i32 = 11;
+const SMALL_BYTES: i32 = 12;
+/// From here to the objects no index means anything.
+const FIRST_UNKNOWN: i32 = 13;
+/// From here on an index means an object.
+const FIRST_OBJECT: i32 = 64;
+const STR: i32 = 65;
+const BYTES: i32 = 66;
+const FUNCTION: i32 = 68;
+const TENSOR: i32 = 70;
+const MODULE: i32 = 73;
+const REMOTE_OBJECT: i32 = 115;
+
+/// The longest text or bytes that tvm-ffi keeps inside a value.
+const SMALL: u64 = 7;
+
+pub(super) fn put_values(
+    place: Place,
+    values: &[Value<'_>],
+    payload: Option<u64>,
+    out: &mut Vec<u8>,
+) {
+    put_count(values.len() + usize::from(payload.is_some()), out);
+    for value in values {
+        put_value(place, value, out);
+    }
+    if let Some(len) = payload {
+        put_bytes_head(len, out);
+    }
+}
+
+fn put_count(count: usize, out: &mut Vec<u8>) {
+    let count = i32::try_from(count).expect("the caller keeps sequences below Limits::arguments");
+    out.put_i32(count);
+}
+
+fn put_value(place: Place, value: &Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::None => out.put_i32(NONE),
+        Value::Int(value) => {
+            out.put_i32(INT);
+            out.put_i64(*value);
+        }
+        Value::Bool(value) => {
+            out.put_i32(BOOL);
+            out.put_i64(i64::from(*value));
+        }
+        Value::Float(value) => {
+            out.put_i32(FLOAT);
+            out.put_f64(*value);
+        }
+        Value::Pointer(address) => put_handle(POINTER, *address, out),
+        Value::DataType(dtype) => {
+            out.put_i32(DATA_TYPE);
+            tensor::put_dtype(*dtype, out);
+            out.put_i32(0);
+        }
+        Value::Device(device) => {
+            out.put_i32(DEVICE);
+            tensor::put_device(*device, out);
+        }
+        Value::Tensor(view) => {
+            out.put_i32(TENSOR_VIEW);
+            tensor::put(view, out);
+        }
+        Value::Str(text) => put_text(place, text, out),
+        Value::Bytes(bytes) if place == Place::Return => {
+            out.put_i32(BYTES_VIEW);
+            put_sized(bytes, out);
+        }
+        Value::Bytes(bytes) => {
+            put_bytes_head(bytes.len() as u64, out);
+            out.put(bytes);
+        }
+        Value::Function(handle) => put_handle(FUNCTION, *handle, out),
+        Value::Module(handle) => put_handle(MODULE, *handle, out),
+        Value::Object(handle) => {
+            out.put_i32(REMOTE_OBJECT);
+            put_handle(REMOTE_OBJECT, *handle, out);
+        }
+    }
+}
+
+fn put_handle(index: i32, handle: u64, out: &mut Vec<u8>) {
+    out.put_i32(index);
+    out.put_u64(handle);
+}
+
+fn put_sized(bytes: &[u8], out: &mut Vec<u8>) {
+    out.put_u64(bytes.len() as u64);
+    out.put(bytes);
+}
+
+fn put_text(place: Place, text: &str, out: &mut Vec<u8>) {
+    // A receiver ends a raw string at its first NUL, so such a text travels as an object.
+    let as_object = place == Place::Init || place == Place::Call && text.contains('\0');
+    if as_object {
+        out.put_i32(str_index(text.len() as u64));
+        out.put_i32(STR);
+    } else {
+        out.put_i32(RAW_STR);
+    }
+    put_sized(text.as_bytes(), out);
+}
+
+fn str_index(len: u64) -> i32 {
+    if len <= SMALL { SMALL_STR } else { STR }
+}
+
+fn bytes_index(len: u64) -> i32 {
+    if len <= SMALL { SMALL_BYTES } else { BYTES }
+}
+
+/// What stands before the bytes of a bytes argument.
+fn put_bytes_head(len: u64, out: &mut Vec<u8>) {
+    out.put_i32(bytes_index(len));
+    out.put_i32(BYTES);
+    out.put_u64(len);
+}
+
+pub(super) fn values<'a>(
+    reader: &mut Reader<'a>,
+    limits: &Limits,
+) -> Result<Values<'a>, DecodeError> {
+    let count = reader.count("number of values", limits.arguments)?;
+    (0..count).map(|_| value(reader, limits)).collect()
+}
+
+fn value<'a>(reader: &mut Reader<'a>, limits: &Limits) -> Result<Value<'a>, DecodeError> {
+    let offset = reader.offset();
+    let index = reader.i32("type index")?;
+    Ok(match index {
+        NONE => Value::None,
+        INT => Value::Int(reader.i64("integer")?),
+        BOOL => Value::Bool(reader.i64("bool")? != 0),
+        FLOAT => Value::Float(reader.f64("float")?),
+        POINTER => Value::Pointer(reader.u64("pointer")?),
+        DATA_TYPE => {
+            let dtype = tensor::dtype(reader)?;
+            reader.i32("padding of a data type")?;
+            Value::DataType(dtype)
+        }
+        DEVICE => Value::Device(tensor::device(reader)?),
+        TENSOR_VIEW => Value::Tensor(tensor::view(reader, limits)?),
+        RAW_STR => Value::Str(Cow::Borrowed(text(reader)?)),
+        BYTES_VIEW => Value::Bytes(Cow::Borrowed(sized(reader, "bytes")?)),
+        SMALL_STR | STR => {
+            inner_index(reader, STR, "65 inside a text")?;
+            Value::Str(Cow::Borrowed(text(reader)?))
+        }
+        SMALL_BYTES | BYTES => {
+            inner_index(reader, BYTES, "66 inside bytes")?;
+            Value::Bytes(Cow::Borrowed(sized(reader, "bytes")?))
+        }
+        FUNCTION => Value::Function(reader.u64("function handle")?),
+        MODULE => Value::Module(reader.u64("module handle")?),
+        TENSOR => return Err(bad_index(offset, index)),
+        FIRST_OBJECT.. => {
+            inner_index(reader, REMOTE_OBJECT, "115 inside an object")?;
+            Value::Object(reader.u64("object handle")?)
+        }
+        _ => return Err(bad_index(offset, index)),
+    })
+}
+
+fn bad_index(offset: u64, index: i32) -> DecodeError {
+    let expected = "an index that a packet may hold (0 to 9, 11, 12, or an object other than 70)";
+    DecodeError::unexpected("type index", offset, expected, index)
+}
+
+fn inner_index(
+    reader: &mut Reader<'_>,
+    wanted: i32,
+    expected: &'static str,
+) -> Result<(), DecodeError> {
+    let offset = reader.offset();
+    let index = reader.i32("inner type index")?;
+    if index == wanted {
+        Ok(())
+    } else {
+        Err(DecodeError::unexpected("inner type index", offset, expected, index))
+    }
+}
+
+fn sized<'a>(reader: &mut Reader<'a>, field: &'static str) -> Result<&'a [u8], DecodeError> {
+    let len = reader.u64("length")?;
+    reader.bytes(field, len)
+}
+
+fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
+    let bytes = sized(reader, "text")?;
+    let start = reader.offset() - bytes.len() as u64;
+    std::str::from_utf8(bytes).map_err(|error| DecodeError::NotUtf8 {
+        field: "text",
+        offset: start + error.valid_up_to() as u64,
+    })
+}
+
+pub(super) fn exception_text(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+) -> Result<String, DecodeError> {
+    let start = reader.offset();
+    if reader.count("number of values", limits.arguments)? == 0 {
+        return Err(DecodeError::unexpected("exception", start, "a text", "no value"));
+    }
+    let offset = reader.offset();
+    match reader.i32("type index")? {
+        RAW_STR | BYTES_VIEW => {}
+        SMALL_STR | STR | SMALL_BYTES | BYTES => {
+            reader.i32("inner type index")?;
+        }
+        index => return Err(DecodeError::unexpected("exception", offset, "a text", index)),
+    }
+    Ok(String::from_utf8_lossy(sized(reader, "text")?).into_owned())
+}
+
+pub(super) fn put_returned(returned: &Returned<'_>, out: &mut Vec<u8>) {
+    match returned {
+        Returned::Tensor { tensor, handle } => put_tensor_returned(TENSOR, tensor, *handle, out),
+        Returned::Value(Value::Tensor(tensor)) => {
+            put_tensor_returned(TENSOR_VIEW, tensor, 0, out);
+        }
+        Returned::Object { type_index, handle } => put_handle_returned(*type_index, *handle, out),
+        Returned::Value(Value::Function(handle)) => {
+            put_handle_returned(FUNCTION.into(), *handle, out);
+        }
+        Returned::Value(Value::Module(handle)) => put_handle_returned(MODULE.into(), *handle, out),
+        Returned::Value(Value::Object(handle)) => {
+            put_handle_returned(REMOTE_OBJECT.into(), *handle, out);
+        }
+        Returned::Value(value) => {
+            put_count(2, out);
+            put_value(Place::Return, &Value::Int(index_of(value).into()), out);
+            put_value(Place::Return, value, out);
+        }
+    }
+}
+
+fn put_tensor_returned(index: i32, tensor: &TensorView, handle: u64, out: &mut Vec<u8>) {
+    put_count(3, out);
+    put_value(Place::Return, &Value::Int(index.into()), out);
+    out.put_i32(TENSOR_VIEW);
+    tensor::put(tensor, out);
+    put_handle(POINTER, handle, out);
+}
+
+fn put_handle_returned(type_index: i64, handle: u64, out: &mut Vec<u8>) {
+    put_count(2, out);
+    put_value(Place::Return, &Value::Int(type_index), out);
+    put_handle(POINTER, handle, out);
+}
+
+pub(super) fn put_bulk_return(text: bool, nbytes: u64, out: &mut Vec<u8>) {
+    let (outer, inner) = if text {
+        (str_index(nbytes), RAW_STR)
+    } else {
+        (bytes_index(nbytes), BYTES_VIEW)
+    };
+    put_count(2, out);
+    put_value(Place::Return, &Value::Int(outer.into()), out);
+    out.put_i32(inner);
+    out.put_u64(nbytes);
+}
+
+/// The index that stands first in the result of a call.
+fn index_of(value: &Value<'_>) -> i32 {
+    match value {
+        Value::None => NONE,
+        Value::Int(_) => INT,
+        Value::Bool(_) => BOOL,
+        Value::Float(_) => FLOAT,
+        Value::Pointer(_) => POINTER,
+        Value::DataType(_) => DATA_TYPE,
+        Value::Device(_) => DEVICE,
+        Value::Tensor(_) => TENSOR_VIEW,
+        Value::Str(text) => str_index(text.len() as u64),
+        Value::Bytes(bytes) => bytes_index(bytes.len() as u64),
+        Value::Function(_) => FUNCTION,
+        Value::Module(_) => MODULE,
+        Value::Object(_) => REMOTE_OBJECT,
+    }
+}
+
+pub(super) fn returned(values: Values<'_>, offset: u64) -> Result<Returned<'_>, DecodeError> {
+    let wrong = |expected, found: String| DecodeError::Unexpected {
+        field: "result of a call",
+        offset,
+        expected,
+        found,
+    };
+    let count = values.len();
+    let mut values = values.into_iter();
+    let index = match values.next() {
+        Some(Value::Int(index)) => index,
+        Some(other) => return Err(wrong("a type index first", other.kind().to_owned())),
+        None => return Err(wrong("a type index first", "no value".to_owned())),
+    };
+    let index = i32::try_from(index)
+        .map_err(|_| wrong("a type index of 32 bits", index.to_string()))?;
+    if index == NONE && count == 1 {
+        return Ok(Returned::Value(Value::None));
+    }
+    let is_tensor = index == TENSOR || index == TENSOR_VIEW;
+    let expected = if is_tensor { 3 } else { 2 };
+    let value = match values.next() {
+        Some(value) if count == expected => value,
+        _ => return Err(wrong("2 values, or 3 for a tensor", format!("{count} values"))),
+    };
+    Ok(match (index, value, values.next()) {
+        (_, Value::Tensor(tensor), Some(Value::Pointer(handle))) => Returned::Tensor { tensor, handle },
+        (_, Value::Tensor(tensor), Some(Value::None)) => Returned::Tensor { tensor, handle: 0 },
+        (_, _, Some(_)) => {
+            return Err(wrong("a tensor and its handle", "something else".to_owned()));
+        }
+        (FUNCTION, Value::Pointer(handle), None) => Returned::Value(Value::Function(handle)),
+        (MODULE, Value::Pointer(handle), None) => Returned::Value(Value::Module(handle)),
+        (FIRST_OBJECT.., Value::Pointer(handle), None) => Returned::Object {
+            type_index: index.into(),
+            handle,
+        },
+        // An index that nobody knows says nothing of the pointer under it.
+        (FIRST_UNKNOWN.., value @ Value::Pointer(_), None)
+        | (RAW_STR | SMALL_STR | STR, value @ Value::Str(_), None)
+        | (BYTES_VIEW | SMALL_BYTES | BYTES, value @ Value::Bytes(_), None) => {
+            Returned::Value(value)
+        }
+        (index, value, None) if index_of(&value) == index => Returned::Value(value),
+        (index, value, None) => {
+            let found = format!("{} under type index {index}", value.kind());
+            return Err(wrong("a value of the type that stands before it", found));
+        }
+    })
+}
+
+pub(super) fn bulk_return(packet: &[u8]) -> Result<Option<BulkReturn>, DecodeError> {
+    let field = "head of a result";
+    let mut reader = Reader::new(packet, 0);
+    reader.bytes(field, START)?;
+    if reader.i32(field)? != 2 || reader.i32(field)? != INT {
+        return Ok(None);
+    }
+    let text = match i32::try_from(reader.i64(field)?) {
+        Ok(RAW_STR | SMALL_STR | STR) => true,
+        Ok(BYTES_VIEW | SMALL_BYTES | BYTES) => false,
+        _ => return Ok(None),
+    };
+    match (text, reader.i32(field)?) {
+        (true, RAW_STR) | (false, BYTES_VIEW) => {}
+        (true, SMALL_STR | STR) | (false, SMALL_BYTES | BYTES) => {
+            reader.i32(field)?;
+        }
+        _ => return Ok(None),
+    }
+    let payload = reader.u64(field)?;
+    Ok(Some(BulkReturn {
+        text,
+        head: reader.offset(),
+        payload,
+    }))
+}

@@ -1,0 +1,224 @@
+//! The client's end of a session, as a state machine.
+//!
+//! [`ClientEndpoint`] turns requests into bytes and bytes into replies. Replies carry no number: they
+//! come in the order of the requests, so the endpoint keeps what each outstanding request expects, and
+//! beside it a *token* of the caller's, by which the caller knows whose reply it is.
+//!
+//! # The contract
+//!
+//! **Invariant:** what [`ClientEndpoint::request`] appended is sent whole, with its payload behind it,
+//! before anything of a later request; and what [`ClientEndpoint::receive`] consumed is never shown to
+//! it again. A driver, blocking or not, is then this loop:
+//!
+//! 1. For a request: `request(packet, token, &mut out)`, then write `out` and the payload.
+//! 2. For a reply: keep the bytes that came in a buffer and call `receive(&buffer)`.
+//! 3. On [`Received::Incomplete`], drop `consumed` bytes, read until `needed` bytes are there, go to 2.
+//! 4. On [`Received::Reply`], drop `consumed` bytes. If the reply says that a payload follows
+//!    ([`Reply::payload`]), take that many bytes from the buffer and then from the stream, to wherever
+//!    they belong. Then hand the reply to the owner of the token.
+//! 5. On [`Received::Ended`] or an error, the session is over: every token that
+//!    [`ClientEndpoint::abandon`] gives back will see no reply.
+//!
+//! ```
+//! use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Reply, Syscall, Values};
+//!
+//! let mut endpoint = ClientEndpoint::new(Dialect::Ffi, Limits::default());
+//! let mut out = Vec::new();
+//! endpoint.request(&Packet::init(Values::default()), "init", &mut out)?;
+//! assert_eq!(out.len(), 29);
+//! let name = "rpc.test.addone".into();
+//! endpoint.request(&Packet::Syscall(Syscall::GetGlobalFunc { name }), "lookup", &mut out)?;
+//!
+//! // The peer answers both: nothing to the first, a handle to the second.
+//! let nothing = [12, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+//! let handle = [20, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0];
+//! let input = [&nothing[..], &handle].concat();
+//!
+//! let Received::Reply { consumed, token, reply } = endpoint.receive(&input)? else { panic!() };
+//! assert_eq!((consumed, token, reply), (20, "init", Reply::Done));
+//! let Received::Reply { token, reply, .. } = endpoint.receive(&input[20..])? else { panic!() };
+//! assert_eq!((token, reply), ("lookup", Reply::Pointer(42)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod reply;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use reply::Expected;
+pub use reply::Reply;
+
+use crate::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
+use crate::packet::{self, Frame};
+use crate::{DecodeError, Dialect, Limits, OverLimit, Packet};
+
+/// The client's end of a session; see the [module](self) for how to drive it.
+///
+/// `T` is the caller's token for a request.
+#[derive(Debug)]
+pub struct ClientEndpoint<T> {
+    dialect: Dialect,
+    limits: Limits,
+    outstanding: VecDeque<(Expected, T)>,
+}
+
+/// A request that cannot be sent. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It is larger than what this end allows.
+    #[error(transparent)]
+    OverLimit(#[from] OverLimit),
+    /// It is a packet that only servers send.
+    #[error("a client cannot send a {0} packet")]
+    NotARequest(PacketCode),
+}
+
+/// A peer that does not follow the protocol. The session is over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// Bytes that are no packet.
+    #[error("the peer's packet is malformed: {0}")]
+    Malformed(#[from] DecodeError),
+    /// A packet that does not answer the request before it.
+    #[error("the peer sent a {found} packet, where {expected} was due")]
+    Unexpected {
+        /// What came.
+        found: PacketCode,
+        /// What would have been right.
+        expected: &'static str,
+    },
+    /// More or less data than was asked for.
+    #[error("the peer sent {found} bytes of a tensor, where {expected} were asked for")]
+    WrongLength {
+        /// What came.
+        found: u64,
+        /// What was asked for.
+        expected: u64,
+    },
+}
+
+/// What [`ClientEndpoint::receive`] found.
+#[derive(Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Received<'b, T> {
+    /// Too few bytes to say anything.
+    Incomplete {
+        /// Bytes of the input that are done with.
+        consumed: usize,
+        /// Bytes that have to be there behind those.
+        needed: u64,
+    },
+    /// The reply to the oldest request.
+    Reply {
+        /// Bytes of the input that are done with.
+        consumed: usize,
+        /// The token of that request.
+        token: T,
+        /// What the peer says.
+        reply: Reply<'b>,
+    },
+    /// The peer ended the session.
+    Ended {
+        /// What it said when nothing was outstanding, for example that the time is up.
+        text: Option<Cow<'b, str>>,
+    },
+}
+
+impl<T> ClientEndpoint<T> {
+    /// An endpoint of a fresh connection, after the handshake.
+    #[must_use]
+    pub fn new(dialect: Dialect, limits: Limits) -> Self {
+        Self {
+            dialect,
+            limits,
+            outstanding: VecDeque::new(),
+        }
+    }
+
+    /// Requests that wait for a reply.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Appends the head of a request to `out`, and expects its reply after those before it.
+    /// [`Packet::Shutdown`] has no reply; its token is dropped.
+    ///
+    /// # Errors
+    /// The request is too large, or only a server may send it.
+    pub fn request(
+        &mut self,
+        packet: &Packet<'_>,
+        token: T,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RequestError> {
+        let expected = Expected::of(packet).ok_or(RequestError::NotARequest(packet.code()))?;
+        packet.encode(self.dialect, &self.limits, out)?;
+        if expected != Expected::Nothing {
+            self.outstanding.push_back((expected, token));
+        }
+        Ok(())
+    }
+
+    /// Reads what the peer sent, from the first byte that was not consumed before.
+    ///
+    /// A reply whose content cannot be understood is [`Reply::Malformed`]: it is still the reply to
+    /// its request, and the session goes on.
+    ///
+    /// # Errors
+    /// The peer broke the protocol such that what follows cannot be trusted.
+    pub fn receive<'b>(&mut self, input: &'b [u8]) -> Result<Received<'b, T>, EndpointError> {
+        let mut consumed = 0;
+        let (head_len, payload) = loop {
+            match packet::scan(&input[consumed..], self.dialect, &self.limits)? {
+                Frame::Empty => consumed += packet::LENGTH_LEN,
+                Frame::Incomplete { needed } => {
+                    return Ok(Received::Incomplete { consumed, needed });
+                }
+                Frame::Packet { head, payload } => break (head, payload),
+            }
+        };
+        // The head is part of the input, so its length fits.
+        let end = consumed + usize::try_from(head_len).unwrap_or(usize::MAX);
+        let head = &input[consumed..end];
+        let packet = Packet::decode(head, payload, self.dialect, &self.limits);
+        if let Ok(Packet::Shutdown) = packet {
+            return Ok(Received::Ended { text: None });
+        }
+        let Some((expected, _)) = self.outstanding.front() else {
+            return unasked(packet?);
+        };
+        let reply = expected.reply(packet, head, self.dialect)?;
+        let Some((_, token)) = self.outstanding.pop_front() else {
+            unreachable!("the oldest request was just looked at");
+        };
+        Ok(Received::Reply {
+            consumed: end,
+            token,
+            reply,
+        })
+    }
+
+    /// The tokens of all requests that wait, when the session is over.
+    pub fn abandon(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.outstanding.drain(..).map(|(_, token)| token)
+    }
+}
+
+/// A packet that came when nothing was outstanding.
+fn unasked<T>(packet: Packet<'_>) -> Result<Received<'_, T>, EndpointError> {
+    match packet {
+        Packet::Exception { text } if text.starts_with(SESSION_TIMEOUT_PREFIX) => {
+            Ok(Received::Ended { text: Some(text) })
+        }
+        packet => Err(EndpointError::Unexpected {
+            found: packet.code(),
+            expected: "nothing",
+        }),
+    }
+}

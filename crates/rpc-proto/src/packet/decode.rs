@@ -1,0 +1,107 @@
+//! From the bytes of a head to a packet.
+
+use std::borrow::Cow;
+
+use super::{Packet, START, Syscall};
+use crate::codes::PacketCode;
+use crate::tensor;
+use crate::wire::Reader;
+use crate::{DecodeError, Dialect, Limits, Returned, TensorView, Values};
+
+impl<'a> Packet<'a> {
+    /// Reads the head that [`super::scan`] found, of a packet with `payload` bytes behind it.
+    ///
+    /// # Errors
+    /// Anything that is not as the protocol says, with its offset from the start of the packet.
+    pub fn decode(
+        head: &'a [u8],
+        payload: u64,
+        dialect: Dialect,
+        limits: &Limits,
+    ) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(head, 0);
+        reader.u64("packet length")?;
+        let code = PacketCode(reader.i32("packet code")?);
+        let packet = match code {
+            PacketCode::SHUTDOWN => Self::Shutdown,
+            PacketCode::INIT_SERVER => Self::Init {
+                version: Cow::Borrowed(version(&mut reader)?),
+                constructor: dialect.values(&mut reader, limits)?,
+            },
+            PacketCode::CALL_FUNC => Self::Call {
+                function: reader.u64("function handle")?,
+                args: dialect.values(&mut reader, limits)?,
+                payload: None,
+            },
+            PacketCode::RETURN if payload > 0 => return bulk_return(head, payload, dialect),
+            PacketCode::RETURN => Self::Return(dialect.values(&mut reader, limits)?),
+            PacketCode::EXCEPTION => {
+                let text = dialect.exception_text(&mut reader, limits)?;
+                // Real peers ignore what stands behind the text.
+                return Ok(Self::Exception { text: Cow::Owned(text) });
+            }
+            PacketCode::COPY_FROM_REMOTE => {
+                let (tensor, nbytes) = copy(&mut reader, limits)?;
+                Self::CopyFrom { tensor, nbytes }
+            }
+            PacketCode::COPY_TO_REMOTE => {
+                let (tensor, nbytes) = copy(&mut reader, limits)?;
+                if nbytes != payload {
+                    let expected = "the length of the data that follows";
+                    let found = format!("{nbytes} before {payload} bytes");
+                    return Err(DecodeError::unexpected("bytes to copy", reader.offset() - 8, expected, found));
+                }
+                Self::CopyTo { tensor, nbytes }
+            }
+            PacketCode::COPY_ACK => Self::CopyAck { nbytes: payload },
+            code => {
+                if code.name().is_none() {
+                    let expected = "a code from 1 to 21";
+                    return Err(DecodeError::unexpected("packet code", 8, expected, code.0));
+                }
+                let values = dialect.values(&mut reader, limits)?;
+                Self::Syscall(Syscall::from_values(code, values, START)?)
+            }
+        };
+        reader.finish("packet")?;
+        Ok(packet)
+    }
+
+    /// What the return packet of a call means.
+    ///
+    /// # Errors
+    /// Values that are no result of a call.
+    pub fn returned(values: Values<'a>, dialect: Dialect) -> Result<Returned<'a>, DecodeError> {
+        dialect.returned(values, START)
+    }
+}
+
+fn version<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
+    let len = reader.u64("length of the version")?;
+    let offset = reader.offset();
+    let bytes = reader.bytes("version", len)?;
+    std::str::from_utf8(bytes).map_err(|error| DecodeError::NotUtf8 {
+        field: "version",
+        offset: offset + error.valid_up_to() as u64,
+    })
+}
+
+fn copy(reader: &mut Reader<'_>, limits: &Limits) -> Result<(TensorView, u64), DecodeError> {
+    let tensor = tensor::view(reader, limits)?;
+    let nbytes = reader.u64("bytes to copy")?;
+    Ok((tensor, nbytes))
+}
+
+fn bulk_return(head: &[u8], payload: u64, dialect: Dialect) -> Result<Packet<'_>, DecodeError> {
+    match dialect.bulk_return(head)? {
+        Some(bulk) if bulk.head == head.len() as u64 && bulk.payload == payload => {
+            Ok(Packet::ReturnBulk { text: bulk.text, nbytes: payload })
+        }
+        _ => Err(DecodeError::unexpected(
+            "return packet with a payload",
+            START,
+            "text or bytes",
+            "something else",
+        )),
+    }
+}

@@ -1,0 +1,107 @@
+//! Where a packet's head ends.
+
+use super::{LENGTH, START};
+use crate::codes::PacketCode;
+use crate::limits::within;
+use crate::tensor;
+use crate::wire::Reader;
+use crate::{DecodeError, Dialect, Limits};
+
+/// A return packet of more bytes than this (or than [`Limits::packet`], if that is less) is looked at
+/// for text or bytes to hand out as payload. Below it one buffer and one read are quicker.
+const BULK: u64 = 64 << 10;
+
+/// What [`scan`] sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// This many bytes, from the packet's first, are needed to say more.
+    Incomplete {
+        /// Bytes from the first byte of the packet.
+        needed: u64,
+    },
+    /// A packet of no bytes at all: just a length of 0. It means nothing.
+    Empty,
+    /// The head is there.
+    Packet {
+        /// Bytes of the head.
+        head: u64,
+        /// Bytes of the payload behind it.
+        payload: u64,
+    },
+}
+
+/// Looks at the first bytes of a packet. Nothing is needed of the payload.
+///
+/// # Errors
+/// A length that is too short for its packet or over its limit.
+pub fn scan(input: &[u8], dialect: Dialect, limits: &Limits) -> Result<Frame, DecodeError> {
+    let available = input.len() as u64;
+    if available < LENGTH {
+        return Ok(Frame::Incomplete { needed: LENGTH });
+    }
+    let mut reader = Reader::new(input, 0);
+    let nbytes = reader.u64("packet length")?;
+    if nbytes == 0 {
+        return Ok(Frame::Empty);
+    }
+    if nbytes < START - LENGTH {
+        let expected = "0, or at least 4 for the code";
+        return Err(DecodeError::unexpected("packet length", 0, expected, nbytes));
+    }
+    let over = |over| DecodeError::OverLimit { offset: 0, over };
+    let longest = limits.payload.saturating_add(limits.packet);
+    within("packet length", nbytes, longest.min(u64::MAX - LENGTH)).map_err(over)?;
+    let total = LENGTH + nbytes;
+    if available < START {
+        return Ok(Frame::Incomplete { needed: START });
+    }
+    let head = match PacketCode(reader.i32("packet code")?) {
+        PacketCode::COPY_ACK => START,
+        PacketCode::COPY_TO_REMOTE => {
+            /// Data pointer, device and number of dimensions.
+            const KNOWS_DIMENSIONS: u64 = 8 + 8 + 4;
+            let needed = START + KNOWS_DIMENSIONS;
+            if total < needed {
+                return Err(truncated(needed, total));
+            }
+            if available < needed {
+                return Ok(Frame::Incomplete { needed });
+            }
+            START + tensor::len(reader, limits)? + 8
+        }
+        PacketCode::RETURN if total > BULK.min(limits.packet) => {
+            let needed = Dialect::BULK_RETURN_HEAD.min(total);
+            if available < needed {
+                return Ok(Frame::Incomplete { needed });
+            }
+            match dialect.bulk_return(input) {
+                Ok(Some(bulk)) if bulk.head.checked_add(bulk.payload) == Some(total) => bulk.head,
+                Err(DecodeError::Truncated { offset, needed, .. }) if offset + needed <= total => {
+                    return Ok(Frame::Incomplete { needed: offset + needed });
+                }
+                _ => total,
+            }
+        }
+        _ => total,
+    };
+    if head > total {
+        return Err(truncated(head, total));
+    }
+    within("packet", head, limits.packet).map_err(over)?;
+    let payload = total - head;
+    within("payload", payload, limits.payload).map_err(over)?;
+    if available < head {
+        return Ok(Frame::Incomplete { needed: head });
+    }
+    Ok(Frame::Packet { head, payload })
+}
+
+/// A packet whose length is too short for what it has to hold.
+fn truncated(needed: u64, total: u64) -> DecodeError {
+    DecodeError::Truncated {
+        field: "packet",
+        offset: 0,
+        needed,
+        available: total,
+    }
+}

@@ -1,0 +1,21 @@
+//! The protocol of a tracker: four bytes of greeting both ways, then frames of JSON.
+//!
+//! ```text
+//! client: 71 f2 02 00            tracker: 71 f2 02 00
+//! client: i32 length, JSON       tracker: i32 length, JSON
+//! ```
+//!
+//! [`Request`] and [`Reply`] are what a frame holds, in both directions; [`Connection`] is the client's
+//! side of one connection.
+
+mod connection;
+mod json;
+mod message;
+mod reply;
+mod summary;
+
+pub use connection::{Connection, ConnectionError, Event};
+pub use json::MessageError;
+pub use message::{Priority, Request};
+pub use reply::{Allocation, Reply, ReplyError};
+pub use summary::{Port, QueueStatus, ServerAddr, ServerInfo, Summary};

@@ -1,0 +1,259 @@
+use std::fmt;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use socket2::SockRef;
+
+use crate::socket::{Attempts, configure, quick_ack};
+use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
+
+/// What a [`Stream`] runs on: bytes both ways, with time limits.
+pub trait Carrier: Read + Write + Send {
+    /// Limits each read, or takes the limit away.
+    ///
+    /// # Errors
+    /// The carrier cannot do it.
+    fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()>;
+
+    /// Limits each write, or takes the limit away.
+    ///
+    /// # Errors
+    /// The carrier cannot do it.
+    fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()>;
+
+    /// Acknowledges what comes next at once, where the carrier knows such a thing.
+    fn quick_ack(&self) {}
+}
+
+impl Carrier for TcpStream {
+    fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        Self::set_read_timeout(self, limit)
+    }
+
+    fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        Self::set_write_timeout(self, limit)
+    }
+
+    fn quick_ack(&self) {
+        quick_ack(SockRef::from(self));
+    }
+}
+
+/// A connection to one peer. Errors name the peer, and what was being done.
+pub struct Stream {
+    carrier: Box<dyn Carrier>,
+    peer: String,
+    deadline: Deadline,
+    read_limit: Option<Duration>,
+    write_limit: Option<Duration>,
+}
+
+/// The half of a [`Stream`] that reads; here it is the whole.
+pub type Reader = Stream;
+
+impl Stream {
+    /// A stream on any carrier; `peer` is its name in messages. It starts without a deadline.
+    #[must_use]
+    pub fn new(carrier: Box<dyn Carrier>, peer: String) -> Self {
+        Self {
+            carrier,
+            peer,
+            deadline: Deadline::each_wait(Step::Reply, None),
+            read_limit: None,
+            write_limit: None,
+        }
+    }
+
+    /// The peer's name, for messages.
+    #[must_use]
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// What is being done from now on, and how long it may take.
+    pub fn set_deadline(&mut self, deadline: Deadline) {
+        self.deadline = deadline;
+    }
+
+    /// See [`Carrier::quick_ack`].
+    pub fn quick_ack(&self) {
+        self.carrier.quick_ack();
+    }
+
+    /// Reads some bytes; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// The stream fails, or the deadline passes.
+    pub fn read(&mut self, target: &mut [u8]) -> Result<usize, TransportError> {
+        loop {
+            let wait = self.wait()?;
+            if self.read_limit != wait {
+                let set = self.carrier.set_read_timeout(wait);
+                set.map_err(|source| self.failed(source))?;
+                self.read_limit = wait;
+            }
+            match self.carrier.read(target) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return read.map_err(|source| self.failed(source)),
+            }
+        }
+    }
+
+    /// Writes `head` and `payload`, one behind the other.
+    ///
+    /// # Errors
+    /// The stream fails, or the deadline passes. How much was written is then unknown.
+    pub fn write_all(&mut self, head: &[u8], payload: &[u8]) -> Result<(), TransportError> {
+        let mut slices = [IoSlice::new(head), IoSlice::new(payload)];
+        let mut rest = &mut slices[..];
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let wait = self.wait()?;
+            if self.write_limit != wait {
+                let set = self.carrier.set_write_timeout(wait);
+                set.map_err(|source| self.failed(source))?;
+                self.write_limit = wait;
+            }
+            match self.carrier.write_vectored(rest) {
+                Ok(0) => return Err(self.failed(ErrorKind::WriteZero.into())),
+                Ok(count) => IoSlice::advance_slices(&mut rest, count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(self.failed(source)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the next call of the system may take.
+    fn wait(&self) -> Result<Option<Duration>, TransportError> {
+        match self.deadline.next_wait() {
+            Some(Duration::ZERO) => Err(self.failed(ErrorKind::TimedOut.into())),
+            wait => Ok(wait),
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> TransportError {
+        // Systems differ in how they say that the time is up.
+        let is_timeout = matches!(source.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        match self.deadline.allowed() {
+            Some(allowed) if is_timeout => TransportError::TimedOut {
+                peer: self.peer.clone(),
+                step: self.deadline.step(),
+                allowed,
+            },
+            _ => TransportError::Io {
+                peer: self.peer.clone(),
+                step: self.deadline.step(),
+                source,
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Stream");
+        debug.field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+/// Connects to `address`, trying every address of a host name until one accepts.
+///
+/// The look-up of a name is the system's and has the system's time limit.
+///
+/// # Errors
+/// The name has no address, none of them accepts, or [`ConnectOptions::connect_timeout`] passes.
+pub fn connect(address: &Address, options: &ConnectOptions) -> Result<Stream, TransportError> {
+    let peer = address.to_string();
+    let deadline = Instant::now() + options.connect_timeout;
+    let failed = |source: io::Error| match source.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportError::TimedOut {
+            peer: peer.clone(),
+            step: Step::Connect,
+            allowed: options.connect_timeout,
+        },
+        _ => TransportError::Connect {
+            peer: peer.clone(),
+            source,
+        },
+    };
+    let found = (address.host(), address.port()).to_socket_addrs();
+    let addresses: Vec<_> = found.map_err(failed)?.collect();
+    let mut attempts = Attempts::new(&addresses, deadline);
+    for address in &addresses {
+        let attempt = TcpStream::connect_timeout(address, attempts.next_share());
+        match attempt.and_then(|stream| configure(SockRef::from(&stream), options).map(|()| stream))
+        {
+            Ok(stream) => return Ok(Stream::new(Box::new(stream), peer)),
+            Err(error) => attempts.failed(error),
+        }
+    }
+    Err(failed(attempts.into_failure()))
+}
+
+#[cfg(unix)]
+pub use pipe::spawn;
+
+#[cfg(unix)]
+mod pipe {
+    use std::io::{self, Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::{Carrier, Stream};
+    use crate::TransportError;
+    use crate::child::{ChildGuard, start};
+
+    /// Starts a program and talks to it on its standard input and output. The child sees the end of
+    /// its input when the stream is dropped, and is ended if it does not leave by itself.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn spawn(command: &mut Command) -> Result<Stream, TransportError> {
+        let (socket, child) = start(command)?;
+        let peer = command.get_program().to_string_lossy().into_owned();
+        let pipe = ChildPipe {
+            socket,
+            _child: child,
+        };
+        Ok(Stream::new(Box::new(pipe), peer))
+    }
+
+    /// The fields are dropped in this order: first the end of the stream, then the child.
+    struct ChildPipe {
+        socket: UnixStream,
+        _child: ChildGuard,
+    }
+
+    impl Read for ChildPipe {
+        fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+            self.socket.read(target)
+        }
+    }
+
+    impl Write for ChildPipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.socket.write(bytes)
+        }
+
+        fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+            self.socket.write_vectored(slices)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.socket.flush()
+        }
+    }
+
+    impl Carrier for ChildPipe {
+        fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+            self.socket.set_read_timeout(limit)
+        }
+
+        fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+            self.socket.set_write_timeout(limit)
+        }
+    }
+}
