@@ -4,7 +4,8 @@ rpc.test.ret(kind)         returns the value of RETURNS of that name
 rpc.test.describe(*args)   says what arrived, arguments separated by "; " (see `describe`)
 rpc.test.sleep(seconds)    returns None after that time
 rpc.test.raise(kind, msg)  raises the builtin exception of that name
-rpc.test.abort()           ends the session's process with SIGABRT
+rpc.test.abort()           ends the session's process with SIGABRT; the reference's server
+                           accepts no connection after that
 """
 
 import builtins

@@ -1,4 +1,8 @@
 //! The test kit itself: its real peers start, speak the tracker protocol, end and restart.
+#![allow(
+    clippy::unwrap_used,
+    reason = "the lint spares test functions, not their helpers"
+)]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

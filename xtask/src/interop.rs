@@ -85,7 +85,7 @@ fn python_with_tvm(scripts: &Path, prepared: &Path) -> Result<PathBuf> {
         .context("no virtual environment (on Debian: apt-get install python3-venv)")?;
         sh::run(
             Command::new(&python)
-                .args(["-m", "pip", "install", "--requirement"])
+                .args(["-m", "pip", "install", "--quiet", "--requirement"])
                 .arg(&requirements),
         )?;
         stamp.write()?;

@@ -150,6 +150,23 @@ open_code! {
     }
 }
 
+/// A text that is no [`DeviceAttr`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an attribute of a device; expected for example exist or max_threads_per_block")]
+pub struct ParseDeviceAttrError(String);
+
+impl FromStr for DeviceAttr {
+    type Err = ParseDeviceAttrError;
+
+    /// Reads the name of a known attribute.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        (0..=Self::IMAGE_PITCH_ALIGNMENT.0)
+            .map(Self)
+            .find(|attr| attr.name() == Some(text))
+            .ok_or_else(|| ParseDeviceAttrError(text.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,11 +28,11 @@ pub mod tracker;
 mod value;
 mod wire;
 
-pub use device::{Device, DeviceAttr, DeviceType, ParseDeviceError};
+pub use device::{Device, DeviceAttr, DeviceType, ParseDeviceAttrError, ParseDeviceError};
 pub use dialect::Dialect;
 pub use dtype::{DataType, ParseDataTypeError, TypeCode};
 pub use endpoint::{ClientEndpoint, Received, Reply};
 pub use error::DecodeError;
 pub use limits::{Limits, OverLimit};
-pub use packet::{Packet, Syscall};
+pub use packet::{HandleKind, Packet, Syscall};
 pub use value::{OwnedValue, Returned, Shape, TensorView, Value, Values};

@@ -146,6 +146,12 @@ impl<T> ClientEndpoint<T> {
         self.outstanding.len()
     }
 
+    /// The token of the request whose reply comes next.
+    #[must_use]
+    pub fn oldest(&self) -> Option<&T> {
+        self.outstanding.front().map(|(_, token)| token)
+    }
+
     /// Appends the head of a request to `out`, and expects its reply after those before it.
     /// [`Packet::Shutdown`] has no reply; its token is dropped.
     ///

@@ -22,7 +22,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof!["\\PC{0,3}", "[a-z]{6,9}", any::<String>()]
 }
 
-pub(crate) fn device() -> impl Strategy<Value = Device> {
+fn device() -> impl Strategy<Value = Device> {
     (any::<i32>(), any::<i32>())
         .prop_map(|(device_type, id)| Device::new(DeviceType(device_type), id))
 }
@@ -35,7 +35,7 @@ fn dtype() -> impl Strategy<Value = DataType> {
     })
 }
 
-pub(crate) fn tensor() -> impl Strategy<Value = TensorView> {
+fn tensor() -> impl Strategy<Value = TensorView> {
     let shape = vec(any::<i64>(), 0..=64).prop_map(Shape::from_iter);
     (any::<u64>(), device(), dtype(), shape, any::<u64>()).prop_map(
         |(data, device, dtype, shape, byte_offset)| TensorView {
@@ -49,7 +49,7 @@ pub(crate) fn tensor() -> impl Strategy<Value = TensorView> {
 }
 
 /// Every kind of value. NaN is left out, since it does not equal itself.
-pub(crate) fn value() -> impl Strategy<Value = OwnedValue> {
+fn value() -> impl Strategy<Value = OwnedValue> {
     let float = POSITIVE | NEGATIVE | NORMAL | SUBNORMAL | ZERO | INFINITE;
     prop_oneof![
         Just(Value::None),
@@ -68,7 +68,7 @@ pub(crate) fn value() -> impl Strategy<Value = OwnedValue> {
     ]
 }
 
-fn values() -> impl Strategy<Value = Values<'static>> {
+pub(crate) fn values() -> impl Strategy<Value = Values<'static>> {
     vec(value(), 0..6).prop_map(Values::from_iter)
 }
 

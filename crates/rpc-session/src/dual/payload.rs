@@ -1,0 +1,132 @@
+//! Payloads on their way: from where, to where, in pieces.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rpc_proto::{Returned, Value};
+
+use super::{DynRead, DynWrite, Incoming, ReadExt as _, Reader, WriteExt as _, bisync};
+use crate::SessionError;
+use crate::answer::Answer;
+
+/// Bytes that are read or written at once where something happens with each piece.
+pub(super) const PIECE: usize = 256 << 10;
+
+/// Is told how many bytes are done, and of how many.
+pub type Progress<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
+
+/// Where a payload comes from.
+pub(super) enum Source<'a> {
+    Memory(&'a [u8]),
+    /// A reader that has as many bytes as the packet says.
+    Reader {
+        reader: &'a mut DynRead<'a>,
+        progress: Progress<'a>,
+    },
+}
+
+/// Where a payload goes.
+pub(super) enum Sink<'a> {
+    /// Into the answer.
+    Answer,
+    /// As long as the payload.
+    Memory(&'a mut [u8]),
+    Writer {
+        writer: &'a mut DynWrite<'a>,
+        progress: Progress<'a>,
+    },
+}
+
+/// A payload that the server announced.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Announced {
+    /// Bytes of a tensor.
+    Data,
+    /// The result of a call.
+    Text,
+    Bytes,
+}
+
+/// Reads a payload of `left` bytes into `sink`, and counts `left` down on the way: what is left after a
+/// failure at this end has to be skipped.
+#[bisync]
+pub(super) async fn receive(
+    announced: Announced,
+    left: &mut u64,
+    sink: Sink<'_>,
+    incoming: &mut Incoming,
+    reader: &mut Reader,
+) -> Result<Answer, SessionError> {
+    match sink {
+        Sink::Memory(target) => {
+            // The endpoint compared the announced length with the one that was asked for.
+            incoming.read_payload(reader, target).await?;
+            *left = 0;
+            Ok(Answer::Done)
+        }
+        Sink::Writer { writer, progress } => {
+            let total = *left;
+            let mut piece = vec![0; PIECE];
+            while *left > 0 {
+                let count = usize::try_from(*left).unwrap_or(PIECE).min(PIECE);
+                incoming.read_payload(reader, &mut piece[..count]).await?;
+                *left -= count as u64;
+                writer.write_all(&piece[..count]).await.map_err(local_failure)?;
+                progress(total - *left, total);
+            }
+            Ok(Answer::Done)
+        }
+        Sink::Answer => {
+            let mut bytes = Vec::new();
+            while *left > 0 {
+                // Memory is taken for what has come, not for what was announced.
+                let count = usize::try_from(*left).unwrap_or(PIECE);
+                let count = count.min(PIECE.max(bytes.len()));
+                let filled = bytes.len();
+                bytes.resize(filled + count, 0);
+                incoming.read_payload(reader, &mut bytes[filled..]).await?;
+                *left -= count as u64;
+            }
+            collected(announced, bytes)
+        }
+    }
+}
+
+fn collected(announced: Announced, bytes: Vec<u8>) -> Result<Answer, SessionError> {
+    let value = match announced {
+        Announced::Data => return Ok(Answer::Done),
+        Announced::Bytes => Value::Bytes(Cow::Owned(bytes)),
+        Announced::Text => {
+            let text = String::from_utf8(bytes).map_err(|error| rpc_proto::DecodeError::NotUtf8 {
+                field: "text",
+                offset: error.utf8_error().valid_up_to() as u64,
+            })?;
+            Value::Str(Cow::Owned(text))
+        }
+    };
+    Ok(Answer::Returned(Returned::Value(value)))
+}
+
+/// Fills as much of `piece` as `reader` still has.
+#[bisync]
+pub(super) async fn read_piece(
+    reader: &mut DynRead<'_>,
+    piece: &mut [u8],
+) -> Result<usize, SessionError> {
+    let mut filled = 0;
+    while filled < piece.len() {
+        match reader.read(&mut piece[filled..]).await.map_err(local_failure)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// The caller's own reader or writer failed.
+fn local_failure(source: std::io::Error) -> SessionError {
+    SessionError::File {
+        path: "the data at this end".to_owned(),
+        source: Arc::new(source),
+    }
+}

@@ -1,0 +1,56 @@
+//! What was dropped here and has to be freed at the server.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rpc_proto::{Device, HandleKind, Packet, Syscall};
+
+/// One thing of the server's that nobody here holds any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freed {
+    Handle { handle: u64, kind: HandleKind },
+    Data { device: Device, data: u64 },
+    Stream { device: Device, stream: u64 },
+}
+
+impl Freed {
+    pub(crate) fn packet(self) -> Packet<'static> {
+        Packet::Syscall(match self {
+            Self::Handle { handle, kind } => Syscall::FreeHandle {
+                handle,
+                kind: Some(kind),
+            },
+            Self::Data { device, data } => Syscall::FreeData { device, data },
+            Self::Stream { device, stream } => Syscall::FreeStream { device, stream },
+        })
+    }
+}
+
+/// Most frees that go ahead of one request. Their replies (20 bytes each) are not read while the
+/// request is written, so they have to fit into the buffers between the peers.
+const BATCH: usize = 256;
+
+/// Collects what was dropped until somebody writes. To add never waits.
+#[derive(Debug, Default)]
+pub(crate) struct FreeQueue(Mutex<Vec<Freed>>);
+
+impl FreeQueue {
+    pub(crate) fn push(&self, freed: Freed) {
+        self.lock().push(freed);
+    }
+
+    /// Takes a batch out, oldest first.
+    pub(crate) fn take_batch(&self) -> Vec<Freed> {
+        let mut queue = self.lock();
+        let count = queue.len().min(BATCH);
+        queue.drain(..count).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// A panic cannot leave the list half changed.
+    fn lock(&self) -> MutexGuard<'_, Vec<Freed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

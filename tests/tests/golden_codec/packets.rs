@@ -1,0 +1,171 @@
+//! The packets of sessions, as the client's end of a session sees them.
+
+use std::collections::BTreeMap;
+
+use rpc_proto::packet::{Frame, encode_returned, scan};
+use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Reply, Value, Values};
+
+use crate::describe;
+use crate::exceptions::{Exception, Verdict};
+use crate::vectors::{Direction, Kind, Message, Trace, traces};
+
+const DIALECT: Dialect = Dialect::Ffi;
+
+const REQUESTS: &[Exception] = &[];
+
+const REPLIES: &[Exception] = &[];
+
+#[test]
+fn requests() {
+    let mut verdict = Verdict::new(REQUESTS);
+    for trace in traces() {
+        for message in trace.packets().filter(|message| trace.is_request(message)) {
+            verdict.add(&trace.file, message.i, reproduce(message));
+        }
+    }
+    verdict.assert(1);
+}
+
+#[test]
+fn replies() {
+    let mut verdict = Verdict::new(REPLIES);
+    for trace in traces() {
+        let mut clients: BTreeMap<usize, Client> = BTreeMap::new();
+        for message in trace.packets() {
+            let client = clients.entry(message.conn).or_default();
+            if trace.is_request(message) {
+                client.request(&message.bytes());
+            } else {
+                let outcome = reproduce(message).and(client.reply(&message.bytes()));
+                verdict.add(&trace.file, message.i, outcome);
+            }
+        }
+    }
+    verdict.assert(1);
+}
+
+/// Reads a packet, compares what it says with what the recorder understood, and writes it again.
+fn reproduce(message: &Message) -> Result<(), String> {
+    let bytes = message.bytes();
+    let decoded = message.decoded.as_ref().ok_or("the recorder did not understand it")?;
+    let Some((packet, payload)) = read(&bytes)? else {
+        return same(&[0; 8], &bytes);
+    };
+    if decoded.get("malformed").is_some() {
+        return Err("understood, but the recorder says that it is malformed".to_owned());
+    }
+    let (found, expected) = (describe::packet(&packet), describe::recorded(decoded));
+    if found != expected {
+        return Err(format!("means {found}, where the recorder says {expected}"));
+    }
+    same(&write(&packet, payload), &bytes)
+}
+
+/// The packet that `bytes` are, and its payload; or nothing if it is an empty one.
+fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, &[u8])>, String> {
+    let frame = scan(bytes, DIALECT, &Limits::default()).map_err(|error| error.to_string())?;
+    let Frame::Packet { head, payload } = frame else {
+        return if frame == Frame::Empty { Ok(None) } else { Err(format!("{frame:?}")) };
+    };
+    let (head, behind) = bytes.split_at(usize::try_from(head).unwrap());
+    assert_eq!(behind.len() as u64, payload);
+    let packet = Packet::decode(head, payload, DIALECT, &Limits::default());
+    packet.map(|packet| Some((packet, behind))).map_err(|error| error.to_string())
+}
+
+fn write(packet: &Packet<'_>, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    packet.encode(DIALECT, &Limits::default(), &mut out).unwrap();
+    out.extend_from_slice(payload);
+    out
+}
+
+fn same(written: &[u8], recorded: &[u8]) -> Result<(), String> {
+    if written == recorded {
+        return Ok(());
+    }
+    Err(format!("written as {written:02x?}, where the recording has {recorded:02x?}"))
+}
+
+/// The client's end of one connection. It is gone once a request cannot be understood or a reply breaks
+/// the session.
+struct Client {
+    endpoint: Option<ClientEndpoint<usize>>,
+    requests: usize,
+    replies: usize,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        let endpoint = Some(ClientEndpoint::new(DIALECT, Limits::default()));
+        Self { endpoint, requests: 0, replies: 0 }
+    }
+}
+
+impl Client {
+    fn request(&mut self, bytes: &[u8]) {
+        match (&mut self.endpoint, read(bytes)) {
+            (Some(endpoint), Ok(Some((packet, _)))) => {
+                if endpoint.request(&packet, self.requests, &mut Vec::new()).is_ok() {
+                    self.requests += 1;
+                } else {
+                    self.endpoint = None;
+                }
+            }
+            (_, Ok(_)) => {}
+            (endpoint, Err(_)) => *endpoint = None,
+        }
+    }
+
+    /// Takes a reply, and writes again what it is told of it.
+    fn reply(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let Some(endpoint) = &mut self.endpoint else { return Ok(()) };
+        let (consumed, reply) = match endpoint.receive(bytes) {
+            Ok(Received::Reply { consumed, token, reply }) => {
+                assert_eq!(token, self.replies);
+                self.replies += 1;
+                (consumed, reply)
+            }
+            Ok(Received::Ended { text: None }) => return same(&write(&Packet::Shutdown, &[]), bytes),
+            Ok(Received::Ended { text: Some(text) }) => return same(&write(&Packet::Exception { text }, &[]), bytes),
+            Ok(Received::Incomplete { .. }) => return same(&[0; 8], bytes),
+            Err(error) => {
+                self.endpoint = None;
+                return Err(error.to_string());
+            }
+            Ok(other) => panic!("{other:?}"),
+        };
+        let payload = &bytes[consumed..];
+        assert_eq!(payload.len() as u64, reply.payload());
+        let packet = match reply {
+            Reply::Done => Packet::void(),
+            Reply::Pointer(address) => Packet::Return(Values::from_iter([Value::Pointer(address)])),
+            Reply::Attr(value) => Packet::Return(Values::from_iter([value])),
+            Reply::Returned(returned) => {
+                let mut out = Vec::new();
+                encode_returned(DIALECT, &returned, &Limits::default(), &mut out).unwrap();
+                return same(&out, bytes);
+            }
+            Reply::ReturnedBulk { text, nbytes } => Packet::ReturnBulk { text, nbytes },
+            Reply::Data { nbytes } => Packet::CopyAck { nbytes },
+            Reply::Exception(text) => Packet::Exception { text },
+            Reply::Malformed(error) => return Err(error.to_string()),
+            other => panic!("{other:?}"),
+        };
+        same(&write(&packet, payload), bytes)
+    }
+}
+
+impl Trace {
+    fn packets(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|message| message.kind == Kind::Packet)
+    }
+
+    /// Does it come from the client of a session? A server connects to its proxy itself.
+    fn is_request(&self, message: &Message) -> bool {
+        let connection = &self.connections[message.conn];
+        assert_eq!(connection.id, message.conn);
+        let from_client = if connection.link == "server-proxy" { Direction::S2c } else { Direction::C2s };
+        message.dir == from_client
+    }
+}
