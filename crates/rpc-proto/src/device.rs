@@ -152,7 +152,9 @@ open_code! {
 
 /// A text that is no [`DeviceAttr`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an attribute of a device; expected for example exist or max_threads_per_block")]
+#[error(
+    "{0:?} is not an attribute of a device; expected for example exist or max_threads_per_block"
+)]
 pub struct ParseDeviceAttrError(String);
 
 impl FromStr for DeviceAttr {

@@ -127,6 +127,26 @@ impl Value<'_> {
         }
     }
 
+    /// The same value, borrowing text and bytes from this one.
+    #[must_use]
+    pub fn as_borrowed(&self) -> Value<'_> {
+        match self {
+            Value::Str(text) => Value::Str(Cow::Borrowed(text)),
+            Value::Bytes(bytes) => Value::Bytes(Cow::Borrowed(bytes)),
+            Value::None => Value::None,
+            Value::Int(value) => Value::Int(*value),
+            Value::Bool(value) => Value::Bool(*value),
+            Value::Float(value) => Value::Float(*value),
+            Value::Pointer(address) => Value::Pointer(*address),
+            Value::DataType(dtype) => Value::DataType(*dtype),
+            Value::Device(device) => Value::Device(*device),
+            Value::Tensor(tensor) => Value::Tensor(tensor.clone()),
+            Value::Function(handle) => Value::Function(*handle),
+            Value::Module(handle) => Value::Module(*handle),
+            Value::Object(handle) => Value::Object(*handle),
+        }
+    }
+
     /// What kind of value this is, in words, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {

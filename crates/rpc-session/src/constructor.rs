@@ -85,10 +85,19 @@ mod tests {
     fn a_chain_is_one_list_of_arguments() {
         let near = "a:1".parse().unwrap();
         let far = "b:2".parse().unwrap();
-        let chain = SessionConstructor::connect(&near, "k1").then(SessionConstructor::connect(&far, "k2"));
+        let chain =
+            SessionConstructor::connect(&near, "k1").then(SessionConstructor::connect(&far, "k2"));
         let expected: Vec<OwnedValue> = vec![
-            "rpc.Connect".into(), "a".into(), 1_i64.into(), "k1".into(), false.into(),
-            "rpc.Connect".into(), "b".into(), 2_i64.into(), "k2".into(), false.into(),
+            "rpc.Connect".into(),
+            "a".into(),
+            1_i64.into(),
+            "k1".into(),
+            false.into(),
+            "rpc.Connect".into(),
+            "b".into(),
+            2_i64.into(),
+            "k2".into(),
+            false.into(),
         ];
         assert_eq!(chain.values(), expected);
     }

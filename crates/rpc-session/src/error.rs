@@ -60,7 +60,9 @@ pub enum SessionError {
         hint: &'static str,
     },
     /// An argument belongs to another session. Nothing was sent.
-    #[error("{argument} belongs to another session; only what this session holds can be passed to it")]
+    #[error(
+        "{argument} belongs to another session; only what this session holds can be passed to it"
+    )]
     ForeignHandle {
         /// The argument, in words.
         argument: String,
@@ -139,11 +141,7 @@ impl SessionError {
         }
     }
 
-    pub(crate) fn mismatch(
-        dtype: DataType,
-        elements: u64,
-        data: impl fmt::Display,
-    ) -> Self {
+    pub(crate) fn mismatch(dtype: DataType, elements: u64, data: impl fmt::Display) -> Self {
         Self::Mismatch {
             tensor: format!("{elements} elements of {dtype}"),
             data: data.to_string(),
@@ -218,7 +216,9 @@ fn kind_at(text: &str) -> Option<(usize, usize)> {
     let line = text.lines().next()?;
     let end = line.find("Error: ")? + "Error".len();
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    let start = line[..end].rfind(|c| !word(c)).map_or(0, |before| before + 1);
+    let start = line[..end]
+        .rfind(|c| !word(c))
+        .map_or(0, |before| before + 1);
     let place = &line[..start];
     (place.is_empty() || place.ends_with(": ")).then_some((start, end))
 }
@@ -243,9 +243,15 @@ mod tests {
     #[test]
     fn current_servers_send_the_message_alone() {
         let error = RemoteError::parse("abc");
-        assert_eq!((error.kind(), error.message(), error.traceback()), (None, "abc", None));
+        assert_eq!(
+            (error.kind(), error.message(), error.traceback()),
+            (None, "abc", None)
+        );
         let error = RemoteError::parse("Check failed: (cond) is false: text");
-        assert_eq!((error.kind(), error.message()), (None, "Check failed: (cond) is false: text"));
+        assert_eq!(
+            (error.kind(), error.message()),
+            (None, "Check failed: (cond) is false: text")
+        );
     }
 
     #[test]
@@ -261,7 +267,10 @@ mod tests {
     #[test]
     fn an_empty_text_is_still_a_failure() {
         let error = RemoteError::parse("");
-        assert_eq!(error.to_string(), "the server reports an exception without a message");
+        assert_eq!(
+            error.to_string(),
+            "the server reports an exception without a message"
+        );
     }
 
     #[test]
@@ -270,6 +279,8 @@ mod tests {
         assert!(SessionError::from_exception(text).is_session_timeout());
         let hop = format!("RPCError: Error caught from RPC call:\n{text}");
         assert!(SessionError::from_exception(&hop).is_session_timeout());
-        assert!(!SessionError::from_exception("no RPCSessionTimeoutError: here").is_session_timeout());
+        assert!(
+            !SessionError::from_exception("no RPCSessionTimeoutError: here").is_session_timeout()
+        );
     }
 }

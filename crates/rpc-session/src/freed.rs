@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rpc_proto::{Device, HandleKind, Packet, Syscall};
+use rpc_proto::{Device, HandleKind, Packet, Returned, Syscall, Value};
+
+use crate::answer::Answer;
 
 /// One thing of the server's that nobody here holds any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,19 @@ pub(crate) enum Freed {
 }
 
 impl Freed {
+    /// What a call gave back and nobody takes.
+    #[cfg(feature = "async")]
+    fn returned(returned: &Returned<'_>) -> Option<Self> {
+        let kind = match returned {
+            Returned::Tensor { .. } => HandleKind::Tensor,
+            Returned::Value(Value::Function(_)) => HandleKind::Function,
+            Returned::Value(Value::Module(_)) => HandleKind::Module,
+            _ => HandleKind::Object,
+        };
+        let handle = returned.handle()?;
+        Some(Self::Handle { handle, kind })
+    }
+
     pub(crate) fn packet(self) -> Packet<'static> {
         Packet::Syscall(match self {
             Self::Handle { handle, kind } => Syscall::FreeHandle {
@@ -22,6 +37,48 @@ impl Freed {
             Self::Data { device, data } => Syscall::FreeData { device, data },
             Self::Stream { device, stream } => Syscall::FreeStream { device, stream },
         })
+    }
+}
+
+/// What the answer to a request brings that has to be freed if nobody takes it.
+#[cfg(feature = "async")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Orphan {
+    Nothing,
+    Function,
+    Data(Device),
+    Stream(Device),
+    Returned,
+}
+
+#[cfg(feature = "async")]
+impl Orphan {
+    pub(crate) fn of(request: &Packet<'_>) -> Self {
+        match request {
+            Packet::Call { .. } => Self::Returned,
+            Packet::Syscall(Syscall::GetGlobalFunc { .. }) => Self::Function,
+            Packet::Syscall(Syscall::AllocDataWithScope { tensor, .. }) => {
+                Self::Data(tensor.device)
+            }
+            Packet::Syscall(Syscall::CreateStream { device }) => Self::Stream(*device),
+            _ => Self::Nothing,
+        }
+    }
+
+    pub(crate) fn freed(self, answer: &Answer) -> Option<Freed> {
+        match (self, answer) {
+            (Self::Returned, Answer::Returned(returned)) => Freed::returned(returned),
+            (_, Answer::Pointer(0)) => None,
+            (Self::Function, &Answer::Pointer(handle)) => Some(Freed::Handle {
+                handle,
+                kind: HandleKind::Function,
+            }),
+            (Self::Data(device), &Answer::Pointer(data)) => Some(Freed::Data { device, data }),
+            (Self::Stream(device), &Answer::Pointer(stream)) => {
+                Some(Freed::Stream { device, stream })
+            }
+            _ => None,
+        }
     }
 }
 

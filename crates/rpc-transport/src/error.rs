@@ -1,6 +1,7 @@
 use std::io;
 use std::time::Duration;
 
+use rpc_proto::OverLimit;
 use rpc_proto::handshake::HandshakeError;
 use rpc_proto::tracker::ConnectionError;
 
@@ -15,7 +16,8 @@ pub enum TransportError {
     Connect {
         /// The peer's address.
         peer: String,
-        /// Why the last address that was tried failed; a refusal is named only if all refused.
+        /// Why, of the address whose failure says the most of the peer: a time limit, else a refusal,
+        /// else what this system says.
         source: io::Error,
     },
     /// A child process could not be started.
@@ -54,6 +56,14 @@ pub enum TransportError {
         /// The limit.
         allowed: Duration,
     },
+    /// The key for a handshake is over its limit; nothing was sent.
+    #[error("the key cannot be sent to {peer}")]
+    Key {
+        /// The peer.
+        peer: String,
+        /// The limit.
+        source: OverLimit,
+    },
     /// The peer did not accept us as its client, or is not what we took it for.
     #[error("no session at {peer}")]
     Handshake {
@@ -73,7 +83,8 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Is it that every address refused the connection: the host is there, the service is not?
+    /// Is it that the connection was refused: the host is there, the service is not? If a name has
+    /// several addresses: some refused, and this system has no way to the others.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused)
@@ -83,5 +94,12 @@ impl TransportError {
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
+    }
+
+    /// Did the peer close the connection without reading all that we sent?
+    pub(crate) fn is_reset(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        let reset = |kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset);
+        matches!(self, Self::Io { source, .. } if reset(source.kind()))
     }
 }

@@ -13,23 +13,49 @@
 //! | `TrackerStream` | a conversation with a tracker |
 //! | `Incoming` | packets as they come in, payloads straight into the caller's memory |
 //!
+//! The blocking twin:
+//!
 //! ```no_run
 //! # #[cfg(feature = "sync")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use rpc_proto::tracker::Request;
-//! use rpc_transport::{ConnectOptions, blocking};
+//! use rpc_transport::blocking::TrackerStream;
+//! use rpc_transport::{ConnectOptions, Deadline, Step};
 //!
 //! let options = ConnectOptions::default();
-//! let mut tracker = blocking::TrackerStream::connect(&"127.0.0.1:9190".parse()?, &options)?;
-//! println!("{:?}", tracker.exchange(&Request::Summary, None)?);
+//! let mut tracker = TrackerStream::connect(&"127.0.0.1:9190".parse()?, &options)?;
+//! let deadline = Deadline::total(Step::TrackerAnswer, Some(options.handshake_timeout));
+//! println!("{:?}", tracker.exchange(&Request::Summary, deadline)?);
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "sync"))]
 //! # fn main() {}
 //! ```
+//!
+//! The async twin:
+//!
+//! ```no_run
+//! # #[cfg(feature = "async")]
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use rpc_proto::handshake::SessionKey;
+//! use rpc_transport::ConnectOptions;
+//! use rpc_transport::asynchronous::{connect, handshake};
+//!
+//! let options = ConnectOptions::default();
+//! let mut stream = connect(&"[::1]:9091".parse()?, &options).await?;
+//! let key = SessionKey::new("rasp4b:0.25")?.to_string();
+//! println!("{}", handshake(&mut stream, &key, &options).await?.key);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "async"))]
+//! # fn main() {}
+//! ```
 #![forbid(unsafe_code)]
 // The files of `dual` belong to both twins.
 #![allow(clippy::duplicate_mod)]
+// What the twins share has no user without them.
+#![cfg_attr(not(any(feature = "sync", feature = "async")), allow(dead_code))]
 
 mod address;
 #[cfg(all(unix, any(feature = "sync", feature = "async")))]

@@ -13,7 +13,7 @@ pub struct ConnectOptions {
     /// busy with another session answers only when that one ends.
     pub handshake_timeout: Duration,
     /// A connection that is idle for this long is probed, so that a peer that vanished is noticed;
-    /// default 30 s, `None` never.
+    /// default 30 s, `None` never. Whole seconds from 1 to 32767; what is outside is brought inside.
     pub keep_alive: Option<Duration>,
     /// What a peer may make us take.
     pub limits: Limits,

@@ -1,17 +1,21 @@
-//! Options of TCP sockets, for both twins, and the order in which addresses are tried.
+//! Options of TCP sockets, for both twins.
 
 use std::io;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::ConnectOptions;
 
+/// What systems take for the time between probes: whole seconds in 15 bits.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(i16::MAX as u64);
+
 /// No delay (each message leaves in one write already) and keep-alive.
 pub(crate) fn configure(socket: SockRef<'_>, options: &ConnectOptions) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     if let Some(idle) = options.keep_alive {
+        let idle = idle.clamp(SHORTEST, LONGEST);
         let probes = TcpKeepalive::new().with_time(idle).with_interval(idle);
         socket.set_tcp_keepalive(&probes)?;
     }
@@ -31,41 +35,53 @@ pub(crate) fn quick_ack(socket: SockRef<'_>) {
     let _ = socket;
 }
 
-/// The time for each attempt, and what the attempts ended with.
-pub(crate) struct Attempts {
-    deadline: Instant,
-    left: u32,
-    failure: Option<io::Error>,
-}
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
 
-impl Attempts {
-    pub(crate) fn new(addresses: &[SocketAddr], deadline: Instant) -> Self {
-        Self {
-            deadline,
-            left: u32::try_from(addresses.len()).unwrap_or(u32::MAX),
-            failure: None,
+    use super::*;
+
+    fn socket() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn small_messages_do_not_wait_and_idle_peers_are_probed() {
+        let stream = socket();
+        let socket = SockRef::from(&stream);
+        configure(SockRef::from(&stream), &ConnectOptions::default()).unwrap();
+        assert!(socket.tcp_nodelay().unwrap());
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(
+            socket.tcp_keepalive_time().unwrap(),
+            Duration::from_secs(30)
+        );
+    }
+
+    #[test]
+    fn no_probes_if_none_are_wanted() {
+        let stream = socket();
+        let options = ConnectOptions::default().with_keep_alive(None);
+        configure(SockRef::from(&stream), &options).unwrap();
+        assert!(!SockRef::from(&stream).keepalive().unwrap());
+    }
+
+    #[test]
+    fn any_time_between_probes_is_taken() {
+        for idle in [Duration::ZERO, Duration::from_millis(1), Duration::MAX] {
+            let options = ConnectOptions::default().with_keep_alive(Some(idle));
+            configure(SockRef::from(&socket()), &options).unwrap();
         }
     }
 
-    /// An equal share of what is left, so that one dead address does not use up the time of the others.
-    pub(crate) fn next_share(&mut self) -> Duration {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let share = left / self.left.max(1);
-        self.left = self.left.saturating_sub(1);
-        // The standard library refuses a limit of no time at all.
-        share.max(Duration::from_millis(1))
-    }
-
-    /// A refusal only counts when nothing else happened.
-    pub(crate) fn failed(&mut self, error: io::Error) {
-        let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        if self.failure.is_none() || !refused(&error) {
-            self.failure = Some(error);
-        }
-    }
-
-    pub(crate) fn into_failure(self) -> io::Error {
-        let nowhere = || io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        self.failure.unwrap_or_else(nowhere)
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn quick_acknowledgement_is_set() {
+        let stream = socket();
+        let socket = SockRef::from(&stream);
+        socket.set_tcp_quickack(false).unwrap();
+        quick_ack(SockRef::from(&stream));
+        assert!(socket.tcp_quickack().unwrap());
     }
 }

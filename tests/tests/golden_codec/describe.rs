@@ -5,11 +5,14 @@ use serde_json::{Value as Json, json};
 
 /// What a packet says: code, and as its kind has them version, function, arguments, tensor and number of
 /// bytes.
-pub fn packet(packet: &Packet<'_>) -> Json {
+pub(crate) fn packet(packet: &Packet<'_>) -> Json {
     let code = packet.code().0;
     match packet {
         Packet::Shutdown => json!({"code": code}),
-        Packet::Init { version, constructor } => {
+        Packet::Init {
+            version,
+            constructor,
+        } => {
             json!({"code": code, "version": version, "args": values(constructor)})
         }
         Packet::Call { function, args, .. } => {
@@ -27,13 +30,17 @@ pub fn packet(packet: &Packet<'_>) -> Json {
 }
 
 /// The same of what the recorder says, without offsets and the forms of texts and bytes.
-pub fn recorded(decoded: &Json) -> Json {
+pub(crate) fn recorded(decoded: &Json) -> Json {
     let mut said = decoded.as_object().unwrap().clone();
-    said.retain(|key, _| ["code", "version", "func", "args", "tensor", "data_bytes"].contains(&&**key));
+    said.retain(|key, _| {
+        ["code", "version", "func", "args", "tensor", "data_bytes"].contains(&&**key)
+    });
     if let Some(Json::Array(args)) = said.get_mut("args") {
         for arg in args {
             let value = &arg["value"];
-            let inside = value.get("inner_type").and_then(|_| value.get("value").or(value.get("handle")));
+            let inside = value
+                .get("inner_type")
+                .and_then(|_| value.get("value").or(value.get("handle")));
             *arg = inside.unwrap_or(value).clone();
         }
     }
@@ -48,14 +55,33 @@ fn syscall(syscall: &Syscall<'_>) -> Json {
         | Syscall::CreateStream { device: d }
         | Syscall::GetCurrentStream { device: d } => json!([device(*d)]),
         Syscall::GetAttr { device: d, attr } => json!([device(*d), attr.0]),
-        Syscall::AllocData { device: d, nbytes, alignment, dtype: t } => {
+        Syscall::AllocData {
+            device: d,
+            nbytes,
+            alignment,
+            dtype: t,
+        } => {
             json!([device(*d), nbytes, alignment, dtype(*t)])
         }
-        Syscall::FreeData { device: d, data: pointer }
-        | Syscall::StreamSync { device: d, stream: pointer }
-        | Syscall::FreeStream { device: d, stream: pointer }
-        | Syscall::SetStream { device: d, stream: pointer } => json!([device(*d), address(*pointer)]),
-        Syscall::CopyAmong { from, to, stream } => json!([tensor(from), tensor(to), address(*stream)]),
+        Syscall::FreeData {
+            device: d,
+            data: pointer,
+        }
+        | Syscall::StreamSync {
+            device: d,
+            stream: pointer,
+        }
+        | Syscall::FreeStream {
+            device: d,
+            stream: pointer,
+        }
+        | Syscall::SetStream {
+            device: d,
+            stream: pointer,
+        } => json!([device(*d), address(*pointer)]),
+        Syscall::CopyAmong { from, to, stream } => {
+            json!([tensor(from), tensor(to), address(*stream)])
+        }
         Syscall::AllocDataWithScope { tensor: t, scope } => json!([tensor(t), scope]),
         other => panic!("{other:?} is not in the recordings"),
     }
@@ -76,8 +102,11 @@ fn value(value: &Value<'_>) -> Json {
         Value::Device(d) => device(*d),
         Value::Tensor(t) => tensor(t),
         Value::Str(text) => json!(text),
-        Value::Bytes(bytes) => json!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
-        Value::Pointer(word) | Value::Function(word) | Value::Module(word) | Value::Object(word) => {
+        Value::Bytes(bytes) => json!(hex(bytes)),
+        Value::Pointer(word)
+        | Value::Function(word)
+        | Value::Module(word)
+        | Value::Object(word) => {
             json!(address(*word))
         }
         other => panic!("{other:?} is not in the recordings"),
@@ -99,9 +128,28 @@ fn device(device: Device) -> Json {
     json!([device.device_type.0, device.id])
 }
 
+/// The recorder writes 32 bytes and how many there are.
+fn hex(bytes: &[u8]) -> String {
+    const SHOWN: usize = 32;
+    let shown = bytes
+        .iter()
+        .take(SHOWN)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    if bytes.len() <= SHOWN {
+        shown
+    } else {
+        format!("{shown}..({} bytes)", bytes.len())
+    }
+}
+
 /// The recorder writes a bool's width.
 fn dtype(dtype: DataType) -> String {
-    if dtype == DataType::BOOL { "bool8".to_owned() } else { dtype.to_string() }
+    if dtype == DataType::BOOL {
+        "bool8".to_owned()
+    } else {
+        dtype.to_string()
+    }
 }
 
 fn address(address: u64) -> String {

@@ -6,47 +6,50 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/traces/apache-tvm-0.27.0.post1");
+const DIRECTORY: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/vectors/traces/apache-tvm-0.27.0.post1"
+);
 
 /// One recorded scenario.
 #[derive(Deserialize)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// The name of the file.
     #[serde(skip)]
-    pub file: String,
-    pub connections: Vec<Connection>,
-    pub messages: Vec<Message>,
+    pub(crate) file: String,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) messages: Vec<Message>,
 }
 
 #[derive(Deserialize)]
-pub struct Connection {
-    pub id: usize,
-    pub link: String,
+pub(crate) struct Connection {
+    pub(crate) id: usize,
+    pub(crate) link: String,
 }
 
 #[derive(Deserialize)]
-pub struct Message {
+pub(crate) struct Message {
     /// Its number in the file.
-    pub i: usize,
-    pub conn: usize,
-    pub dir: Direction,
-    pub kind: Kind,
+    pub(crate) i: usize,
+    pub(crate) conn: usize,
+    pub(crate) dir: Direction,
+    pub(crate) kind: Kind,
     hex: String,
     /// What the recorder read in it.
-    pub decoded: Option<Json>,
+    pub(crate) decoded: Option<Json>,
 }
 
 /// From the side that connects to the side that listens, or back.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub(crate) enum Direction {
     C2s,
     S2c,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub(crate) enum Kind {
     Magic,
     Json,
     Handshake,
@@ -58,7 +61,7 @@ pub enum Kind {
 }
 
 impl Message {
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         assert!(self.hex.is_ascii() && self.hex.len().is_multiple_of(2));
         let byte = |at| u8::from_str_radix(&self.hex[at..at + 2], 16).unwrap();
         (0..self.hex.len()).step_by(2).map(byte).collect()
@@ -66,8 +69,11 @@ impl Message {
 }
 
 /// All scenarios, in the order of their names.
-pub fn traces() -> Vec<Trace> {
-    let mut paths: Vec<_> = fs::read_dir(DIRECTORY).unwrap().map(|entry| entry.unwrap().path()).collect();
+pub(crate) fn traces() -> Vec<Trace> {
+    let mut paths: Vec<_> = fs::read_dir(DIRECTORY)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     assert_eq!(paths.len(), 50);
     paths.iter().map(|path| load(path)).collect()
@@ -75,7 +81,8 @@ pub fn traces() -> Vec<Trace> {
 
 fn load(path: &Path) -> Trace {
     let text = fs::read_to_string(path).unwrap();
-    let trace = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let trace =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file = path.file_name().unwrap().to_string_lossy().into_owned();
     Trace { file, ..trace }
 }

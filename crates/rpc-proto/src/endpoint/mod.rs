@@ -73,7 +73,7 @@ pub enum RequestError {
     #[error(transparent)]
     OverLimit(#[from] OverLimit),
     /// It is a packet that only servers send.
-    #[error("a client cannot send a {0} packet")]
+    #[error("a client cannot send {0} packets")]
     NotARequest(PacketCode),
 }
 
@@ -85,7 +85,7 @@ pub enum EndpointError {
     #[error("the peer's packet is malformed: {0}")]
     Malformed(#[from] DecodeError),
     /// A packet that does not answer the request before it.
-    #[error("the peer sent a {found} packet, where {expected} was due")]
+    #[error("unexpected {found} packet from the peer, where {expected} was due")]
     Unexpected {
         /// What came.
         found: PacketCode,

@@ -123,8 +123,9 @@ impl Expected {
             (Self::Returned, Packet::ReturnBulk { text, nbytes }) => {
                 Ok(Reply::ReturnedBulk { text, nbytes })
             }
-            (Self::Returned, Packet::Return(values)) => Ok(Packet::returned(values, dialect)
-                .map_or_else(Reply::Malformed, Reply::Returned)),
+            (Self::Returned, Packet::Return(values)) => Ok(
+                Packet::returned(values, dialect).map_or_else(Reply::Malformed, Reply::Returned)
+            ),
             (Self::AnyReturn, Packet::Return(_)) => Ok(Reply::Done),
             (Self::Void | Self::Pointer | Self::Attr, Packet::Return(values)) => {
                 Ok(self.syscall_reply(&values))

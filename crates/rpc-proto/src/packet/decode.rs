@@ -38,7 +38,9 @@ impl<'a> Packet<'a> {
             PacketCode::EXCEPTION => {
                 let text = dialect.exception_text(&mut reader, limits)?;
                 // Real peers ignore what stands behind the text.
-                return Ok(Self::Exception { text: Cow::Owned(text) });
+                return Ok(Self::Exception {
+                    text: Cow::Owned(text),
+                });
             }
             PacketCode::COPY_FROM_REMOTE => {
                 let (tensor, nbytes) = copy(&mut reader, limits)?;
@@ -49,7 +51,12 @@ impl<'a> Packet<'a> {
                 if nbytes != payload {
                     let expected = "the length of the data that follows";
                     let found = format!("{nbytes} before {payload} bytes");
-                    return Err(DecodeError::unexpected("bytes to copy", reader.offset() - 8, expected, found));
+                    return Err(DecodeError::unexpected(
+                        "bytes to copy",
+                        reader.offset() - 8,
+                        expected,
+                        found,
+                    ));
                 }
                 Self::CopyTo { tensor, nbytes }
             }
@@ -95,7 +102,10 @@ fn copy(reader: &mut Reader<'_>, limits: &Limits) -> Result<(TensorView, u64), D
 fn bulk_return(head: &[u8], payload: u64, dialect: Dialect) -> Result<Packet<'_>, DecodeError> {
     match dialect.bulk_return(head)? {
         Some(bulk) if bulk.head == head.len() as u64 && bulk.payload == payload => {
-            Ok(Packet::ReturnBulk { text: bulk.text, nbytes: payload })
+            Ok(Packet::ReturnBulk {
+                text: bulk.text,
+                nbytes: payload,
+            })
         }
         _ => Err(DecodeError::unexpected(
             "return packet with a payload",

@@ -145,7 +145,11 @@ impl<'a> Packet<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(), OverLimit> {
         let values = match self {
-            Self::Init { constructor: values, .. } | Self::Return(values) => values.len(),
+            Self::Init {
+                constructor: values,
+                ..
+            }
+            | Self::Return(values) => values.len(),
             Self::Call { args, payload, .. } => args.len() + usize::from(payload.is_some()),
             _ => 0,
         };
@@ -161,12 +165,19 @@ impl<'a> Packet<'a> {
     fn put_body(&self, dialect: Dialect, out: &mut Vec<u8>) {
         match self {
             Self::Shutdown | Self::CopyAck { .. } => {}
-            Self::Init { version, constructor } => {
+            Self::Init {
+                version,
+                constructor,
+            } => {
                 out.put_u64(version.len() as u64);
                 out.put(version.as_bytes());
                 dialect.put_values(Place::Init, constructor, None, out);
             }
-            Self::Call { function, args, payload } => {
+            Self::Call {
+                function,
+                args,
+                payload,
+            } => {
                 out.put_u64(*function);
                 dialect.put_values(Place::Call, args, *payload, out);
             }
@@ -185,7 +196,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Appends the return packet of a call to `out`.
+/// Appends the return packet of a call to `out`. A [`Value::Tensor`] goes as a tensor that nobody owns.
 ///
 /// # Errors
 /// More bytes than [`Limits::packet`]; larger text and bytes go as [`Packet::ReturnBulk`].

@@ -46,7 +46,12 @@ pub fn scan(input: &[u8], dialect: Dialect, limits: &Limits) -> Result<Frame, De
     }
     if nbytes < START - LENGTH {
         let expected = "0, or at least 4 for the code";
-        return Err(DecodeError::unexpected("packet length", 0, expected, nbytes));
+        return Err(DecodeError::unexpected(
+            "packet length",
+            0,
+            expected,
+            nbytes,
+        ));
     }
     let over = |over| DecodeError::OverLimit { offset: 0, over };
     let longest = limits.payload.saturating_add(limits.packet);
@@ -77,7 +82,9 @@ pub fn scan(input: &[u8], dialect: Dialect, limits: &Limits) -> Result<Frame, De
             match dialect.bulk_return(input) {
                 Ok(Some(bulk)) if bulk.head.checked_add(bulk.payload) == Some(total) => bulk.head,
                 Err(DecodeError::Truncated { offset, needed, .. }) if offset + needed <= total => {
-                    return Ok(Frame::Incomplete { needed: offset + needed });
+                    return Ok(Frame::Incomplete {
+                        needed: offset + needed,
+                    });
                 }
                 _ => total,
             }

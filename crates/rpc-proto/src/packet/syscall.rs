@@ -148,16 +148,33 @@ impl<'a> Syscall<'a> {
             | Self::CreateStream { device }
             | Self::GetCurrentStream { device } => put(&[Value::Device(*device)]),
             Self::GetAttr { device, attr } => put(&[Value::Device(*device), attr.0.into()]),
-            Self::AllocData { device, nbytes, alignment, dtype } => put(&[
+            Self::AllocData {
+                device,
+                nbytes,
+                alignment,
+                dtype,
+            } => put(&[
                 Value::Device(*device),
                 Value::Int(nbytes.cast_signed()),
                 Value::Int(alignment.cast_signed()),
                 Value::DataType(*dtype),
             ]),
-            Self::FreeData { device, data: pointer }
-            | Self::StreamSync { device, stream: pointer }
-            | Self::FreeStream { device, stream: pointer }
-            | Self::SetStream { device, stream: pointer } => {
+            Self::FreeData {
+                device,
+                data: pointer,
+            }
+            | Self::StreamSync {
+                device,
+                stream: pointer,
+            }
+            | Self::FreeStream {
+                device,
+                stream: pointer,
+            }
+            | Self::SetStream {
+                device,
+                stream: pointer,
+            } => {
                 put(&[Value::Device(*device), Value::Pointer(*pointer)]);
             }
             Self::CopyAmong { from, to, stream } => put(&[
@@ -185,28 +202,32 @@ impl<'a> Syscall<'a> {
         };
         match code {
             PacketCode::GET_GLOBAL_FUNC => args.text().map(|name| Self::GetGlobalFunc { name }),
-            PacketCode::FREE_HANDLE => args.pointer().map(|handle| Self::FreeHandle { handle, kind: None }),
+            PacketCode::FREE_HANDLE => args
+                .pointer()
+                .map(|handle| Self::FreeHandle { handle, kind: None }),
             PacketCode::DEV_SET_DEVICE => args.device().map(|device| Self::SetDevice { device }),
             PacketCode::DEV_GET_ATTR => args.get_attr(),
             PacketCode::DEV_ALLOC_DATA => args.alloc_data(),
-            PacketCode::DEV_FREE_DATA => {
-                args.device_and_pointer().map(|(device, data)| Self::FreeData { device, data })
-            }
-            PacketCode::DEV_STREAM_SYNC => {
-                args.device_and_pointer().map(|(device, stream)| Self::StreamSync { device, stream })
-            }
+            PacketCode::DEV_FREE_DATA => args
+                .device_and_pointer()
+                .map(|(device, data)| Self::FreeData { device, data }),
+            PacketCode::DEV_STREAM_SYNC => args
+                .device_and_pointer()
+                .map(|(device, stream)| Self::StreamSync { device, stream }),
             PacketCode::COPY_AMONG_REMOTE => args.copy_among(),
             PacketCode::DEV_ALLOC_DATA_WITH_SCOPE => args.alloc_data_with_scope(),
-            PacketCode::DEV_CREATE_STREAM => args.device().map(|device| Self::CreateStream { device }),
-            PacketCode::DEV_FREE_STREAM => {
-                args.device_and_pointer().map(|(device, stream)| Self::FreeStream { device, stream })
+            PacketCode::DEV_CREATE_STREAM => {
+                args.device().map(|device| Self::CreateStream { device })
             }
-            PacketCode::DEV_SET_STREAM => {
-                args.device_and_pointer().map(|(device, stream)| Self::SetStream { device, stream })
-            }
-            PacketCode::DEV_GET_CURRENT_STREAM => {
-                args.device().map(|device| Self::GetCurrentStream { device })
-            }
+            PacketCode::DEV_FREE_STREAM => args
+                .device_and_pointer()
+                .map(|(device, stream)| Self::FreeStream { device, stream }),
+            PacketCode::DEV_SET_STREAM => args
+                .device_and_pointer()
+                .map(|(device, stream)| Self::SetStream { device, stream }),
+            PacketCode::DEV_GET_CURRENT_STREAM => args
+                .device()
+                .map(|device| Self::GetCurrentStream { device }),
             _ => Err(DecodeError::unexpected("packet code", 8, "a syscall", code)),
         }
     }
@@ -287,7 +308,12 @@ impl<'a> Args<'a> {
         let nbytes = self.size()?;
         let alignment = self.size()?;
         match self.values.next() {
-            Some(Value::DataType(dtype)) => Ok(Syscall::AllocData { device, nbytes, alignment, dtype }),
+            Some(Value::DataType(dtype)) => Ok(Syscall::AllocData {
+                device,
+                nbytes,
+                alignment,
+                dtype,
+            }),
             other => Err(self.wrong("a data type", other)),
         }
     }

@@ -34,7 +34,9 @@ fn assert_reads(head: &[u8], payload: u64, expected: &Packet<'_>) {
 /// Scans and decodes one whole packet, without its payload.
 fn read(input: &[u8]) -> Result<Packet<'_>, DecodeError> {
     match scanned(input)? {
-        Frame::Packet { head, payload } => decoded(&input[..usize::try_from(head).unwrap()], payload),
+        Frame::Packet { head, payload } => {
+            decoded(&input[..usize::try_from(head).unwrap()], payload)
+        }
         frame => panic!("{frame:?} of a whole packet"),
     }
 }
@@ -143,7 +145,8 @@ fn lengths_of_packets() {
     assert!(of(longest).is_ok());
     for long in [longest + 1, 1 << 62, u64::MAX] {
         let error = of(long).unwrap_err().to_string();
-        let expected = format!("at offset 0: packet length is {long}, more than the limit of {longest}");
+        let expected =
+            format!("at offset 0: packet length is {long}, more than the limit of {longest}");
         assert_eq!(error, expected);
     }
 }
@@ -170,19 +173,37 @@ fn huge_counts_and_lengths_are_named() {
     let code = |code: i32| code.to_le_bytes();
     let length = (1_u64 << 63).to_le_bytes();
     let values = "number of values is 2147483647, more than the limit of 4096";
-    assert_eq!(error_of(&[&code(4), &count]), format!("at offset 12: {values}"));
-    assert_eq!(error_of(&[&code(9), &count]), format!("at offset 12: {values}"));
-    assert_eq!(error_of(&[&code(3), &[0; 8], &count]), format!("at offset 20: {values}"));
-    assert_eq!(error_of(&[&code(5), &count]), format!("at offset 12: {values}"));
+    assert_eq!(
+        error_of(&[&code(4), &count]),
+        format!("at offset 12: {values}")
+    );
+    assert_eq!(
+        error_of(&[&code(9), &count]),
+        format!("at offset 12: {values}")
+    );
+    assert_eq!(
+        error_of(&[&code(3), &[0; 8], &count]),
+        format!("at offset 20: {values}")
+    );
+    assert_eq!(
+        error_of(&[&code(5), &count]),
+        format!("at offset 12: {values}")
+    );
 
     // Data pointer and device, then the number of dimensions, in each place where a tensor may be.
     let tensor = [&[0; 16][..], &count, &[0; 12]].concat();
     let dimensions = "number of dimensions is 2147483647, more than the limit of 64";
     for copy in [6, 7] {
-        assert_eq!(error_of(&[&code(copy), &tensor]), format!("at offset 28: {dimensions}"));
+        assert_eq!(
+            error_of(&[&code(copy), &tensor]),
+            format!("at offset 28: {dimensions}")
+        );
     }
     let argument = [&code(1)[..], &code(7), &tensor].concat();
-    assert_eq!(error_of(&[&code(4), &argument]), format!("at offset 36: {dimensions}"));
+    assert_eq!(
+        error_of(&[&code(4), &argument]),
+        format!("at offset 36: {dimensions}")
+    );
     // The same where the packet is too short for what it announces, but within the limit.
     let tensor = [&[0; 16][..], &code(64), &[0; 12]].concat();
     assert_eq!(
@@ -229,7 +250,10 @@ fn errors_say_where() {
     }
     for index in [-1, 10, 13, 50, 63, 70] {
         let error = error_of(&[&code(9), &code(1), &code(index), &[0; 8]]);
-        assert!(error.starts_with("type index at offset 16: expected an index"), "{error}");
+        assert!(
+            error.starts_with("type index at offset 16: expected an index"),
+            "{error}"
+        );
         assert!(error.ends_with(&format!(", found {index}")), "{error}");
     }
     assert_eq!(
@@ -281,7 +305,11 @@ fn what_is_over_a_limit_is_not_written() {
         result.err().map(|over| over.field)
     };
     let ints = |n| Values::from_iter((0..n).map(Value::Int));
-    let call = |args, payload| Packet::Call { function: 1, args, payload };
+    let call = |args, payload| Packet::Call {
+        function: 1,
+        args,
+        payload,
+    };
     assert_eq!(field(call(ints(2), None)), None);
     assert_eq!(field(call(ints(1), Some(10))), None);
     assert_eq!(field(call(ints(2), Some(0))), Some("number of values"));
@@ -291,7 +319,9 @@ fn what_is_over_a_limit_is_not_written() {
     assert_eq!(field(Packet::CopyAck { nbytes: 10 }), None);
     assert_eq!(field(Packet::CopyAck { nbytes: 11 }), Some("payload"));
     // Length, code, count, type index and length of the text are 28 bytes.
-    let exception = |n| Packet::Exception { text: "x".repeat(n).into() };
+    let exception = |n| Packet::Exception {
+        text: "x".repeat(n).into(),
+    };
     assert_eq!(field(exception(72)), None);
     assert_eq!(field(exception(73)), Some("packet"));
 }

@@ -1,7 +1,7 @@
 //! The connection of a blocking session: one request at a time, written and answered by the caller's
 //! own thread.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rpc_proto::{ClientEndpoint, Packet, Received, Reply};
@@ -117,7 +117,10 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let connection = self
+            .connection
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         if connection.failure.is_none() {
             connection.say_goodbye();
         }
@@ -135,7 +138,8 @@ impl Connection {
         loop {
             self.out.clear();
             for freed in freed.take_batch() {
-                self.endpoint.request(&freed.packet(), Owner::Nobody, &mut self.out)?;
+                self.endpoint
+                    .request(&freed.packet(), Owner::Nobody, &mut self.out)?;
             }
             if freed.is_empty() {
                 break;
@@ -193,7 +197,7 @@ impl Connection {
             if failure.is_none() {
                 match payload::read_piece(reader, &mut piece[..count]) {
                     Ok(filled) if filled == count => {}
-                    Ok(_) => failure = Some(ended_early(nbytes)),
+                    Ok(_) => failure = Some(payload::ended_early(nbytes)),
                     Err(error) => failure = Some(error),
                 }
                 if failure.is_some() {
@@ -211,7 +215,8 @@ impl Connection {
     }
 
     fn write(&mut self, payload: &[u8]) -> Result<(), SessionError> {
-        self.stream.set_deadline(Deadline::each_wait(Step::Send, self.reply_timeout));
+        self.stream
+            .set_deadline(Deadline::each_wait(Step::Send, self.reply_timeout));
         self.stream.write_all(&self.out, payload)?;
         self.out.clear();
         Ok(())
@@ -219,7 +224,8 @@ impl Connection {
 
     /// Reads the next reply, with its payload.
     fn receive(&mut self, sink: Sink<'_>) -> Result<Answer, SessionError> {
-        self.stream.set_deadline(Deadline::each_wait(Step::Reply, self.reply_timeout));
+        self.stream
+            .set_deadline(Deadline::each_wait(Step::Reply, self.reply_timeout));
         loop {
             let received = self.endpoint.receive(self.incoming.bytes());
             let received = received.map_err(|source| SessionError::Protocol {
@@ -233,7 +239,9 @@ impl Connection {
                     self.incoming.fill(&mut self.stream, needed)?;
                     continue;
                 }
-                Received::Reply { consumed, reply, .. } => (consumed, reply),
+                Received::Reply {
+                    consumed, reply, ..
+                } => (consumed, reply),
                 Received::Ended { text: Some(text) } => {
                     return Err(SessionError::from_exception(&text));
                 }
@@ -270,17 +278,14 @@ impl Connection {
     fn say_goodbye(&mut self) {
         const MOMENT: Duration = Duration::from_millis(50);
         self.out.clear();
-        self.stream.set_deadline(Deadline::total(Step::Send, Some(MOMENT)));
-        if self.endpoint.request(&Packet::Shutdown, Owner::Nobody, &mut self.out).is_ok() {
+        self.stream
+            .set_deadline(Deadline::total(Step::Send, Some(MOMENT)));
+        if self
+            .endpoint
+            .request(&Packet::Shutdown, Owner::Nobody, &mut self.out)
+            .is_ok()
+        {
             let _: Result<(), TransportError> = self.stream.write_all(&self.out, &[]);
         }
-    }
-}
-
-fn ended_early(nbytes: u64) -> SessionError {
-    let reason = format!("ended before the {nbytes} bytes that were announced");
-    SessionError::File {
-        path: "the data at this end".to_owned(),
-        source: Arc::new(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, reason)),
     }
 }

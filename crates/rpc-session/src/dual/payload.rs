@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use rpc_proto::{Returned, Value};
 
-use super::{DynRead, DynWrite, Incoming, ReadExt as _, Reader, WriteExt as _, bisync};
+use super::{DynRead, DynWrite, Incoming, Reader, bisync};
+#[super::only_async]
+use super::{ReadExt as _, WriteExt as _};
 use crate::SessionError;
 use crate::answer::Answer;
 
 /// Bytes that are read or written at once where something happens with each piece.
-pub(super) const PIECE: usize = 256 << 10;
+pub(in super::super) const PIECE: usize = 256 << 10;
 
 /// Is told how many bytes are done, and of how many.
 pub type Progress<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
 /// Where a payload comes from.
-pub(super) enum Source<'a> {
+pub(in super::super) enum Source<'a> {
     Memory(&'a [u8]),
     /// A reader that has as many bytes as the packet says.
     Reader {
@@ -26,7 +28,7 @@ pub(super) enum Source<'a> {
 }
 
 /// Where a payload goes.
-pub(super) enum Sink<'a> {
+pub(in super::super) enum Sink<'a> {
     /// Into the answer.
     Answer,
     /// As long as the payload.
@@ -39,7 +41,7 @@ pub(super) enum Sink<'a> {
 
 /// A payload that the server announced.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Announced {
+pub(in super::super) enum Announced {
     /// Bytes of a tensor.
     Data,
     /// The result of a call.
@@ -50,7 +52,7 @@ pub(super) enum Announced {
 /// Reads a payload of `left` bytes into `sink`, and counts `left` down on the way: what is left after a
 /// failure at this end has to be skipped.
 #[bisync]
-pub(super) async fn receive(
+pub(in super::super) async fn receive(
     announced: Announced,
     left: &mut u64,
     sink: Sink<'_>,
@@ -71,7 +73,10 @@ pub(super) async fn receive(
                 let count = usize::try_from(*left).unwrap_or(PIECE).min(PIECE);
                 incoming.read_payload(reader, &mut piece[..count]).await?;
                 *left -= count as u64;
-                writer.write_all(&piece[..count]).await.map_err(local_failure)?;
+                writer
+                    .write_all(&piece[..count])
+                    .await
+                    .map_err(local_failure)?;
                 progress(total - *left, total);
             }
             Ok(Answer::Done)
@@ -97,10 +102,11 @@ fn collected(announced: Announced, bytes: Vec<u8>) -> Result<Answer, SessionErro
         Announced::Data => return Ok(Answer::Done),
         Announced::Bytes => Value::Bytes(Cow::Owned(bytes)),
         Announced::Text => {
-            let text = String::from_utf8(bytes).map_err(|error| rpc_proto::DecodeError::NotUtf8 {
-                field: "text",
-                offset: error.utf8_error().valid_up_to() as u64,
-            })?;
+            let text =
+                String::from_utf8(bytes).map_err(|error| rpc_proto::DecodeError::NotUtf8 {
+                    field: "text",
+                    offset: error.utf8_error().valid_up_to() as u64,
+                })?;
             Value::Str(Cow::Owned(text))
         }
     };
@@ -109,13 +115,17 @@ fn collected(announced: Announced, bytes: Vec<u8>) -> Result<Answer, SessionErro
 
 /// Fills as much of `piece` as `reader` still has.
 #[bisync]
-pub(super) async fn read_piece(
+pub(in super::super) async fn read_piece(
     reader: &mut DynRead<'_>,
     piece: &mut [u8],
 ) -> Result<usize, SessionError> {
     let mut filled = 0;
     while filled < piece.len() {
-        match reader.read(&mut piece[filled..]).await.map_err(local_failure)? {
+        match reader
+            .read(&mut piece[filled..])
+            .await
+            .map_err(local_failure)?
+        {
             0 => break,
             count => filled += count,
         }
@@ -129,4 +139,13 @@ fn local_failure(source: std::io::Error) -> SessionError {
         path: "the data at this end".to_owned(),
         source: Arc::new(source),
     }
+}
+
+/// The caller's reader has less than it promised.
+pub(in super::super) fn ended_early(nbytes: u64) -> SessionError {
+    let reason = format!("it ended before the {nbytes} bytes that were announced");
+    local_failure(std::io::Error::new(
+        std::io::ErrorKind::UnexpectedEof,
+        reason,
+    ))
 }

@@ -1,19 +1,25 @@
-//! The async twin, on tokio.
+//! The async twin, on tokio. It wants a runtime with I/O and time enabled and panics without one.
 
 mod stream;
 #[path = "../dual"]
 mod dual {
-    use super::stream::{Reader, Stream, connect};
+    use super::stream::{Reader, Stream, look_up, open};
     use rpc_bisync::as_is as bisync;
+    use tokio::net::TcpStream;
 
+    #[cfg(test)]
+    use tokio::test as twin_test;
+
+    pub(super) mod connect;
     pub(super) mod handshake;
     pub(super) mod incoming;
     pub(super) mod tracker;
 }
 
+pub use dual::connect::connect;
 pub use dual::handshake::handshake;
 pub use dual::incoming::Incoming;
 pub use dual::tracker::TrackerStream;
 #[cfg(unix)]
 pub use stream::spawn;
-pub use stream::{Reader, Stream, Writer, connect};
+pub use stream::{Reader, Stream, Writer};

@@ -1,16 +1,17 @@
 use std::fmt;
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, lookup_host, tcp};
 use tokio::time::timeout;
 
-use crate::socket::{Attempts, configure, quick_ack};
-use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
+use crate::socket::quick_ack;
+use crate::{Address, Deadline, Step, TransportError};
 
 /// A connection to one peer. Errors name the peer, and what was being done.
 #[derive(Debug)]
@@ -27,6 +28,11 @@ impl Stream {
         peer: String,
     ) -> Self {
         Self::of(ReadHalf::Other(Box::new(reader)), Box::new(writer), peer)
+    }
+
+    pub(super) fn tcp(socket: TcpStream, peer: String) -> Self {
+        let (reader, writer) = socket.into_split();
+        Self::of(ReadHalf::Tcp(reader), Box::new(writer), peer)
     }
 
     fn of(reader: ReadHalf, writer: Box<dyn AsyncWrite + Send + Unpin>, peer: String) -> Self {
@@ -214,76 +220,40 @@ impl Watch {
         &self,
         operation: impl Future<Output = io::Result<T>>,
     ) -> Result<T, TransportError> {
-        let result = match self.deadline.next_wait() {
-            None => operation.await,
-            Some(wait) => match timeout(wait, operation).await {
-                Ok(result) => result,
-                Err(_) => return Err(self.timed_out()),
-            },
-        };
-        result.map_err(|source| self.failed(source))
-    }
-
-    fn timed_out(&self) -> TransportError {
-        TransportError::TimedOut {
-            peer: self.peer.to_string(),
-            step: self.deadline.step(),
-            allowed: self.deadline.allowed().unwrap_or_default(),
+        match within(self.deadline.next_wait(), operation).await {
+            Some(result) => result.map_err(|source| self.failed(source)),
+            None => Err(self.deadline.timed_out(&self.peer)),
         }
     }
 
     fn failed(&self, source: io::Error) -> TransportError {
-        TransportError::Io {
-            peer: self.peer.to_string(),
-            step: self.deadline.step(),
-            source,
-        }
+        self.deadline.lost(&self.peer, source)
     }
 }
 
-/// Connects to `address`, trying every address of a host name until one accepts.
-///
-/// # Errors
-/// The name has no address, none of them accepts, or [`ConnectOptions::connect_timeout`] passes.
-pub async fn connect(
-    address: &Address,
-    options: &ConnectOptions,
-) -> Result<Stream, TransportError> {
-    let peer = address.to_string();
-    let timed_out = || TransportError::TimedOut {
-        peer: address.to_string(),
-        step: Step::Connect,
-        allowed: options.connect_timeout,
-    };
-    let connecting = timeout(options.connect_timeout, try_all(address, options));
-    let connected = connecting.await.map_err(|_| timed_out())?;
-    let stream = connected.map_err(|source| match source.kind() {
-        ErrorKind::TimedOut => timed_out(),
-        _ => TransportError::Connect {
-            peer: peer.clone(),
-            source,
-        },
-    })?;
-    let (reader, writer) = stream.into_split();
-    Ok(Stream::of(ReadHalf::Tcp(reader), Box::new(writer), peer))
+/// What `operation` ends with, or nothing if the time is up first.
+async fn within<T>(limit: Option<Duration>, operation: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        None => Some(operation.await),
+        // Also for a peer that keeps us busy: an operation that is ready would win over the limit.
+        Some(Duration::ZERO) => None,
+        Some(limit) => timeout(limit, operation).await.ok(),
+    }
 }
 
-async fn try_all(address: &Address, options: &ConnectOptions) -> io::Result<TcpStream> {
-    let deadline = Instant::now() + options.connect_timeout;
-    let addresses: Vec<_> = lookup_host((address.host(), address.port()))
-        .await?
-        .collect();
-    let mut attempts = Attempts::new(&addresses, deadline);
-    for &address in &addresses {
-        let attempt = timeout(attempts.next_share(), TcpStream::connect(address)).await;
-        let attempt = attempt.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()));
-        match attempt.and_then(|stream| configure(SockRef::from(&stream), options).map(|()| stream))
-        {
-            Ok(stream) => return Ok(stream),
-            Err(error) => attempts.failed(error),
-        }
+/// The addresses of a host.
+pub(super) async fn look_up(address: &Address, deadline: &Deadline) -> io::Result<Vec<SocketAddr>> {
+    let found = lookup_host((address.host(), address.port()));
+    match within(deadline.next_wait(), found).await {
+        Some(found) => Ok(found?.collect()),
+        None => Err(ErrorKind::TimedOut.into()),
     }
-    Err(attempts.into_failure())
+}
+
+/// Opens a connection to one address.
+pub(super) async fn open(address: SocketAddr, limit: Option<Duration>) -> io::Result<TcpStream> {
+    let opened = within(limit, TcpStream::connect(address)).await;
+    opened.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
 }
 
 #[cfg(unix)]

@@ -1,22 +1,24 @@
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::socket::{Attempts, configure, quick_ack};
-use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
+use crate::socket::quick_ack;
+use crate::{Address, Deadline, Step, TransportError};
 
-/// What a [`Stream`] runs on: bytes both ways, with time limits.
+/// What a [`Stream`] runs on: bytes both ways, with time limits. A read or a write that takes longer
+/// fails with the error of a [`TcpStream`]: [`ErrorKind::WouldBlock`], or [`ErrorKind::TimedOut`] on
+/// Windows.
 pub trait Carrier: Read + Write + Send {
-    /// Limits each read, or takes the limit away.
+    /// Limits each read, or takes the limit away. The limit is never zero.
     ///
     /// # Errors
     /// The carrier cannot do it.
     fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()>;
 
-    /// Limits each write, or takes the limit away.
+    /// Limits each write, or takes the limit away. The limit is never zero.
     ///
     /// # Errors
     /// The carrier cannot do it.
@@ -25,6 +27,14 @@ pub trait Carrier: Read + Write + Send {
     /// Acknowledges what comes next at once, where the carrier knows such a thing.
     fn quick_ack(&self) {}
 }
+
+/// What a call fails with when its time is up. Elsewhere than on Windows, `TimedOut` is a peer that
+/// does not answer the probes of an idle connection.
+const TIME_IS_UP: ErrorKind = if cfg!(windows) {
+    ErrorKind::TimedOut
+} else {
+    ErrorKind::WouldBlock
+};
 
 impl Carrier for TcpStream {
     fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
@@ -63,6 +73,10 @@ impl Stream {
             read_limit: None,
             write_limit: None,
         }
+    }
+
+    pub(super) fn tcp(socket: TcpStream, peer: String) -> Self {
+        Self::new(Box::new(socket), peer)
     }
 
     /// The peer's name, for messages.
@@ -125,28 +139,19 @@ impl Stream {
         Ok(())
     }
 
-    /// How long the next call of the system may take.
+    /// How long the next call of the system may take; never no time at all.
     fn wait(&self) -> Result<Option<Duration>, TransportError> {
         match self.deadline.next_wait() {
-            Some(Duration::ZERO) => Err(self.failed(ErrorKind::TimedOut.into())),
+            Some(Duration::ZERO) => Err(self.deadline.timed_out(&self.peer)),
             wait => Ok(wait),
         }
     }
 
     fn failed(&self, source: io::Error) -> TransportError {
-        // Systems differ in how they say that the time is up.
-        let is_timeout = matches!(source.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        match self.deadline.allowed() {
-            Some(allowed) if is_timeout => TransportError::TimedOut {
-                peer: self.peer.clone(),
-                step: self.deadline.step(),
-                allowed,
-            },
-            _ => TransportError::Io {
-                peer: self.peer.clone(),
-                step: self.deadline.step(),
-                source,
-            },
+        if source.kind() == TIME_IS_UP && self.deadline.next_wait().is_some() {
+            self.deadline.timed_out(&self.peer)
+        } else {
+            self.deadline.lost(&self.peer, source)
         }
     }
 }
@@ -158,38 +163,20 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// Connects to `address`, trying every address of a host name until one accepts.
-///
-/// The look-up of a name is the system's and has the system's time limit.
-///
-/// # Errors
-/// The name has no address, none of them accepts, or [`ConnectOptions::connect_timeout`] passes.
-pub fn connect(address: &Address, options: &ConnectOptions) -> Result<Stream, TransportError> {
-    let peer = address.to_string();
-    let deadline = Instant::now() + options.connect_timeout;
-    let failed = |source: io::Error| match source.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportError::TimedOut {
-            peer: peer.clone(),
-            step: Step::Connect,
-            allowed: options.connect_timeout,
-        },
-        _ => TransportError::Connect {
-            peer: peer.clone(),
-            source,
-        },
-    };
-    let found = (address.host(), address.port()).to_socket_addrs();
-    let addresses: Vec<_> = found.map_err(failed)?.collect();
-    let mut attempts = Attempts::new(&addresses, deadline);
-    for address in &addresses {
-        let attempt = TcpStream::connect_timeout(address, attempts.next_share());
-        match attempt.and_then(|stream| configure(SockRef::from(&stream), options).map(|()| stream))
-        {
-            Ok(stream) => return Ok(Stream::new(Box::new(stream), peer)),
-            Err(error) => attempts.failed(error),
-        }
+/// The addresses of a host. The system's own time limit holds, and cannot be changed.
+pub(super) fn look_up(address: &Address, _: &Deadline) -> io::Result<Vec<SocketAddr>> {
+    let found = (address.host(), address.port()).to_socket_addrs()?;
+    Ok(found.collect())
+}
+
+/// Opens a connection to one address.
+pub(super) fn open(address: SocketAddr, limit: Option<Duration>) -> io::Result<TcpStream> {
+    match limit {
+        None => TcpStream::connect(address),
+        // The standard library refuses a limit of no time at all.
+        Some(Duration::ZERO) => Err(ErrorKind::TimedOut.into()),
+        Some(limit) => TcpStream::connect_timeout(&address, limit),
     }
-    Err(failed(attempts.into_failure()))
 }
 
 #[cfg(unix)]

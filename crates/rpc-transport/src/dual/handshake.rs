@@ -1,5 +1,3 @@
-use std::io::ErrorKind;
-
 use rpc_proto::handshake::{Accepted, Handshake, HandshakeError};
 
 use super::{Stream, bisync};
@@ -24,12 +22,15 @@ pub async fn handshake(
     ));
     let mut out = Vec::new();
     let started = Handshake::new(key, options.limits, &mut out);
-    let mut handshake = started.map_err(|over| TransportError::Io {
+    let mut handshake = started.map_err(|source| TransportError::Key {
         peer: stream.peer().to_owned(),
-        step: Step::Handshake,
-        source: std::io::Error::new(ErrorKind::InvalidInput, over),
+        source,
     })?;
-    stream.write_all(&out, &[]).await?;
+    match stream.write_all(&out, &[]).await {
+        // What the peer said before it closed the connection tells more.
+        Err(error) if error.is_reset() => {}
+        written => written?,
+    }
 
     let failed = |stream: &Stream, source: HandshakeError| TransportError::Handshake {
         peer: stream.peer().to_owned(),
@@ -38,7 +39,11 @@ pub async fn handshake(
     let mut input = [0; 512];
     loop {
         let wanted = handshake.needed().min(input.len());
-        let count = stream.read(&mut input[..wanted]).await?;
+        let count = match stream.read(&mut input[..wanted]).await {
+            // The end of the stream, by a peer that did not read all of our key.
+            Err(error) if error.is_reset() => 0,
+            read => read?,
+        };
         if count == 0 {
             return Err(failed(stream, handshake.end()));
         }

@@ -116,10 +116,10 @@ impl Incoming {
         mut count: u64,
     ) -> Result<(), TransportError> {
         while count > 0 {
-            let wanted = usize::try_from(count).unwrap_or(usize::MAX).min(USUAL);
             if self.bytes().is_empty() {
                 self.fill(reader, 1).await?;
             }
+            let wanted = usize::try_from(count).unwrap_or(usize::MAX);
             let here = wanted.min(self.bytes().len());
             self.consume(here);
             count -= here as u64;

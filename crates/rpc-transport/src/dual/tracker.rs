@@ -1,6 +1,7 @@
 use rpc_proto::tracker::{Connection, ConnectionError, Event, Reply, Request};
 
-use super::{Stream, bisync, connect};
+use super::connect::connect;
+use super::{Stream, bisync};
 use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
 
 /// A conversation with a tracker: one request at a time.
@@ -44,7 +45,7 @@ impl TrackerStream {
         tracker
             .stream
             .set_deadline(Deadline::total(Step::Handshake, limit));
-        tracker.stream.write_all(&tracker.out, &[]).await?;
+        tracker.send().await?;
         tracker.next_event().await?;
         Ok(tracker)
     }
@@ -62,7 +63,7 @@ impl TrackerStream {
         self.out.clear();
         let sent = self.connection.send(request, &mut self.out);
         sent.map_err(|error| self.failed(error))?;
-        self.stream.write_all(&self.out, &[]).await?;
+        self.send().await?;
         loop {
             if let Event::Reply(reply) = self.next_event().await? {
                 return Ok(reply);
@@ -70,11 +71,24 @@ impl TrackerStream {
         }
     }
 
+    /// Writes `out`.
+    async fn send(&mut self) -> Result<(), TransportError> {
+        match self.stream.write_all(&self.out, &[]).await {
+            // What the peer said before it closed the connection tells more.
+            Err(error) if error.is_reset() => Ok(()),
+            written => written,
+        }
+    }
+
     async fn next_event(&mut self) -> Result<Event, TransportError> {
         let mut input = [0; 4096];
         loop {
             self.stream.quick_ack();
-            let count = self.stream.read(&mut input).await?;
+            let count = match self.stream.read(&mut input).await {
+                // The end of the stream, by a peer that did not read all of our request.
+                Err(error) if error.is_reset() => 0,
+                read => read?,
+            };
             if count == 0 {
                 return Err(self.failed(self.connection.end()));
             }

@@ -75,7 +75,13 @@ pub(crate) fn values() -> impl Strategy<Value = Values<'static>> {
 /// Every kind of result. Objects have the type indices that objects have at a peer and no other result
 /// uses.
 pub(crate) fn returned() -> impl Strategy<Value = Returned<'static>> {
-    let object = prop_oneof![Just(69), Just(71), Just(72), Just(74), 115..=i64::from(i32::MAX)];
+    let object = prop_oneof![
+        Just(69),
+        Just(71),
+        Just(72),
+        Just(74),
+        115..=i64::from(i32::MAX)
+    ];
     prop_oneof![
         value().prop_map(Returned::Value),
         (object, any::<u64>())
@@ -89,10 +95,19 @@ fn syscall() -> impl Strategy<Value = Syscall<'static>> {
     let on_device = (device(), any::<u64>(), 0..7).prop_map(|(device, word, which)| match which {
         0 => Syscall::SetDevice { device },
         1 => Syscall::FreeData { device, data: word },
-        2 => Syscall::StreamSync { device, stream: word },
+        2 => Syscall::StreamSync {
+            device,
+            stream: word,
+        },
         3 => Syscall::CreateStream { device },
-        4 => Syscall::FreeStream { device, stream: word },
-        5 => Syscall::SetStream { device, stream: word },
+        4 => Syscall::FreeStream {
+            device,
+            stream: word,
+        },
+        5 => Syscall::SetStream {
+            device,
+            stream: word,
+        },
         _ => Syscall::GetCurrentStream { device },
     });
     prop_oneof![
@@ -140,7 +155,9 @@ pub(crate) fn answer() -> impl Strategy<Value = Packet<'static>> {
         values().prop_map(Packet::Return),
         (any::<bool>(), 65_536..1_u64 << 36)
             .prop_map(|(text, nbytes)| Packet::ReturnBulk { text, nbytes }),
-        any::<String>().prop_map(|text| Packet::Exception { text: Cow::Owned(text) }),
+        any::<String>().prop_map(|text| Packet::Exception {
+            text: Cow::Owned(text)
+        }),
         payload().prop_map(|nbytes| Packet::CopyAck { nbytes }),
     ]
 }

@@ -1,0 +1,41 @@
+//! The async session, on tokio: calls may be issued concurrently through `&self`, and their answers
+//! come back in order, so that many calls in flight cost about one round trip.
+//!
+//! A call whose future is dropped does no harm: its answer is read all the same, and what it brings is
+//! freed. While a future reads a large result (a tensor, a file), the answers behind it wait for it, so
+//! it should be polled to its end or dropped.
+
+mod link;
+#[path = "../dual"]
+mod dual {
+    use super::link::Link;
+    use rpc_bisync::{as_is as bisync, as_is as only_async};
+    use rpc_transport::asynchronous::{Incoming, Reader, Stream as Carrier, connect, handshake};
+    use tokio::fs::{File, remove_file as fs_remove, rename as fs_rename};
+    use tokio::io::{AsyncReadExt as ReadExt, AsyncWriteExt as WriteExt};
+
+    /// Where an upload comes from.
+    pub type DynRead<'a> = dyn tokio::io::AsyncRead + Send + Unpin + 'a;
+    /// Where a download goes.
+    pub type DynWrite<'a> = dyn tokio::io::AsyncWrite + Send + Unpin + 'a;
+
+    pub(super) mod context;
+    pub(super) mod device;
+    pub(super) mod files;
+    pub(super) mod function;
+    pub(super) mod module;
+    pub(super) mod payload;
+    pub(super) mod session;
+    pub(super) mod tensor;
+    pub(super) mod value;
+}
+
+pub use dual::device::{RemoteDevice, Stream};
+pub use dual::files::Files;
+pub use dual::function::{Function, TimeEvaluator};
+pub use dual::module::Module;
+pub use dual::payload::Progress;
+pub use dual::session::RemoteSession;
+pub use dual::tensor::Tensor;
+pub use dual::value::{Argument, Object, Output};
+pub use dual::{DynRead, DynWrite};

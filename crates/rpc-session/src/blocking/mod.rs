@@ -1,0 +1,37 @@
+//! The blocking session, on `std::net`: each call waits on the caller's own thread.
+
+mod link;
+#[path = "../dual"]
+mod dual {
+    use std::fs::{remove_file as fs_remove, rename as fs_rename};
+
+    use super::link::Link;
+    use rpc_bisync::{blocking as bisync, nothing as only_async};
+    use rpc_transport::blocking::{Incoming, Reader, Stream as Carrier, connect, handshake};
+    use std::fs::File;
+
+    /// Where an upload comes from.
+    pub type DynRead<'a> = dyn std::io::Read + 'a;
+    /// Where a download goes.
+    pub type DynWrite<'a> = dyn std::io::Write + 'a;
+
+    pub(super) mod context;
+    pub(super) mod device;
+    pub(super) mod files;
+    pub(super) mod function;
+    pub(super) mod module;
+    pub(super) mod payload;
+    pub(super) mod session;
+    pub(super) mod tensor;
+    pub(super) mod value;
+}
+
+pub use dual::device::{RemoteDevice, Stream};
+pub use dual::files::Files;
+pub use dual::function::{Function, TimeEvaluator};
+pub use dual::module::Module;
+pub use dual::payload::Progress;
+pub use dual::session::RemoteSession;
+pub use dual::tensor::Tensor;
+pub use dual::value::{Argument, Object, Output};
+pub use dual::{DynRead, DynWrite};

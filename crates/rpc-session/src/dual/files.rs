@@ -1,0 +1,252 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rpc_proto::{Packet, Returned, Value, Values};
+
+#[super::only_async]
+use super::WriteExt as _;
+use super::context::Context;
+use super::payload::{Progress, Sink, Source};
+use super::{DynRead, DynWrite, File, bisync, fs_remove, fs_rename};
+use crate::answer::Answer;
+use crate::{SessionError, names};
+
+/// The files in the session's work directory at the server, by names relative to it.
+///
+/// A progress callback is told the bytes that are done and how many there are in all.
+#[derive(Debug, Clone)]
+pub struct Files {
+    context: Arc<Context>,
+}
+
+impl Files {
+    pub(in super::super) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+}
+
+#[bisync]
+impl Files {
+    /// Makes the file `name` of these bytes.
+    ///
+    /// # Errors
+    /// The server refuses or has no files, or the connection fails.
+    pub async fn upload(&self, name: &str, bytes: &[u8]) -> Result<(), SessionError> {
+        let args = [name.into(), bytes.into()];
+        self.context
+            .call_server(names::UPLOAD, &args)
+            .await?
+            .try_into()
+    }
+
+    /// Makes the file `name` of the `nbytes` bytes that `reader` has. They are sent in pieces as they
+    /// are read.
+    ///
+    /// # Errors
+    /// As [`Files::upload`]; when `reader` fails or ends early, [`SessionError::File`], and what the
+    /// server stored is of that length but worthless. (In the async twin the same holds for a future
+    /// that is dropped on the way.)
+    pub async fn upload_from(
+        &self,
+        name: &str,
+        nbytes: u64,
+        reader: &mut DynRead<'_>,
+        progress: Progress<'_>,
+    ) -> Result<(), SessionError> {
+        let packet = Packet::Call {
+            function: self.context.server_function(names::UPLOAD).await?,
+            args: Values::from_iter([Value::from(name)]),
+            payload: Some(nbytes),
+        };
+        let source = Source::Reader { reader, progress };
+        self.context
+            .link
+            .exchange(&packet, source, Sink::Answer)
+            .await?;
+        Ok(())
+    }
+
+    /// Uploads the file at `path` under its own name, and gives that back.
+    ///
+    /// # Errors
+    /// As [`Files::upload_from`], and [`SessionError::File`] when there is no such file.
+    pub async fn upload_file(
+        &self,
+        path: &Path,
+        progress: Progress<'_>,
+    ) -> Result<String, SessionError> {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            return Err(SessionError::BadOption(format!(
+                "{} has no name to upload it under",
+                path.display()
+            )));
+        };
+        self.upload_file_as(path, name, progress).await?;
+        Ok(name.to_owned())
+    }
+
+    /// Uploads the file at `path` under another name.
+    ///
+    /// # Errors
+    /// As [`Files::upload_file`].
+    pub async fn upload_file_as(
+        &self,
+        path: &Path,
+        name: &str,
+        progress: Progress<'_>,
+    ) -> Result<(), SessionError> {
+        let failed = |source| file_failed(path, source);
+        let mut file = File::open(path).await.map_err(failed)?;
+        let nbytes = file.metadata().await.map_err(failed)?.len();
+        self.upload_from(name, nbytes, &mut file, progress).await
+    }
+
+    /// The bytes of the file `name`.
+    ///
+    /// # Errors
+    /// There is no such file, the server has no files, or the connection fails.
+    pub async fn download(&self, name: &str) -> Result<Vec<u8>, SessionError> {
+        let args = [name.into()];
+        self.context
+            .call_server(names::DOWNLOAD, &args)
+            .await?
+            .try_into()
+    }
+
+    /// Writes the bytes of the file `name` to `writer`, in pieces as they come, and says how many.
+    ///
+    /// # Errors
+    /// As [`Files::download`]; when `writer` fails, [`SessionError::File`].
+    pub async fn download_to(
+        &self,
+        name: &str,
+        writer: &mut DynWrite<'_>,
+        progress: Progress<'_>,
+    ) -> Result<u64, SessionError> {
+        let packet = Packet::Call {
+            function: self.context.server_function(names::DOWNLOAD).await?,
+            args: Values::from_iter([Value::from(name)]),
+            payload: None,
+        };
+        let mut nbytes = 0;
+        let mut counting = |done, total| {
+            nbytes = total;
+            progress(done, total);
+        };
+        let sink = Sink::Writer {
+            writer: &mut *writer,
+            progress: &mut counting,
+        };
+        let answer = self
+            .context
+            .link
+            .exchange(&packet, Source::Memory(&[]), sink)
+            .await?;
+        match answer {
+            Answer::Done => Ok(nbytes),
+            // A small file comes with the answer.
+            Answer::Returned(Returned::Value(Value::Bytes(bytes))) => {
+                let written = writer.write_all(&bytes).await;
+                written.map_err(|source| file_failed(Path::new(name), source))?;
+                let nbytes = bytes.len() as u64;
+                progress(nbytes, nbytes);
+                Ok(nbytes)
+            }
+            _ => Err(SessionError::WrongType {
+                expected: "bytes",
+                found: "something else",
+            }),
+        }
+    }
+
+    /// Downloads the file `name` to `path`, which is there only once it is whole, and says how many
+    /// bytes it has.
+    ///
+    /// # Errors
+    /// As [`Files::download_to`].
+    pub async fn download_file(
+        &self,
+        name: &str,
+        path: &Path,
+        progress: Progress<'_>,
+    ) -> Result<u64, SessionError> {
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let result = self.download_part(name, &part, progress).await;
+        match result {
+            Ok(nbytes) => {
+                let renamed = fs_rename(&part, path).await;
+                renamed.map_err(|source| file_failed(path, source))?;
+                Ok(nbytes)
+            }
+            Err(error) => {
+                // The first error counts.
+                let _ = fs_remove(&part).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn download_part(
+        &self,
+        name: &str,
+        part: &Path,
+        progress: Progress<'_>,
+    ) -> Result<u64, SessionError> {
+        let failed = |source| file_failed(part, source);
+        let mut file = File::create(part).await.map_err(failed)?;
+        let nbytes = self.download_to(name, &mut file, progress).await?;
+        file.sync_all().await.map_err(failed)?;
+        Ok(nbytes)
+    }
+
+    /// Removes the file `name`. That there is none is no error.
+    ///
+    /// # Errors
+    /// The server has no files, or the connection fails.
+    pub async fn remove(&self, name: &str) -> Result<(), SessionError> {
+        self.context
+            .call_server(names::REMOVE, &[name.into()])
+            .await?
+            .try_into()
+    }
+
+    /// The files in the directory `name` (`""` is the work directory), as the server names them: those
+    /// of the reference give whole paths.
+    ///
+    /// # Errors
+    /// [`SessionError::NoFunction`] when the server cannot list files (the reference's Python server
+    /// cannot); there is no such directory; the connection fails.
+    pub async fn list(&self, name: &str) -> Result<Vec<String>, SessionError> {
+        let listed = self
+            .context
+            .call_server(names::LIST, &[name.into()])
+            .await?;
+        let listed: String = listed.try_into()?;
+        let names = listed.split(',').filter(|name| !name.is_empty());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Has the server link the uploaded file `name` (an object file or an archive of them) into a
+    /// library, and gives that library's bytes.
+    ///
+    /// # Errors
+    /// The server cannot link, there is no such file, or the connection fails.
+    pub async fn link_and_download(&self, name: &str) -> Result<Vec<u8>, SessionError> {
+        let args = [name.into()];
+        self.context
+            .call_server(names::DOWNLOAD_LINKED, &args)
+            .await?
+            .try_into()
+    }
+}
+
+fn file_failed(path: &Path, source: std::io::Error) -> SessionError {
+    SessionError::File {
+        path: path.display().to_string(),
+        source: Arc::new(source),
+    }
+}
