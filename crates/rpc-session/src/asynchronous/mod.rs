@@ -9,7 +9,9 @@ mod link;
 #[path = "../dual"]
 mod dual {
     use super::link::Link;
+    use async_trait::async_trait as connect_trait;
     use rpc_bisync::{as_is as bisync, as_is as only_async};
+    use rpc_tracker_client::asynchronous::{Connect, TrackerClient};
     use rpc_transport::asynchronous::{Incoming, Reader, Stream as Carrier, connect, handshake};
     use tokio::fs::{File, remove_file as fs_remove, rename as fs_rename};
     use tokio::io::{AsyncReadExt as ReadExt, AsyncWriteExt as WriteExt};
@@ -19,6 +21,7 @@ mod dual {
     /// Where a download goes.
     pub type DynWrite<'a> = dyn tokio::io::AsyncWrite + Send + Unpin + 'a;
 
+    pub(super) mod connector;
     pub(super) mod context;
     pub(super) mod device;
     pub(super) mod files;
@@ -30,6 +33,7 @@ mod dual {
     pub(super) mod value;
 }
 
+pub use dual::connector::Connector;
 pub use dual::device::{RemoteDevice, Stream};
 pub use dual::files::Files;
 pub use dual::function::{Function, TimeEvaluator};

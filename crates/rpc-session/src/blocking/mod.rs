@@ -6,7 +6,8 @@ mod dual {
     use std::fs::{remove_file as fs_remove, rename as fs_rename};
 
     use super::link::Link;
-    use rpc_bisync::{blocking as bisync, nothing as only_async};
+    use rpc_bisync::{as_is as connect_trait, blocking as bisync, nothing as only_async};
+    use rpc_tracker_client::blocking::{Connect, TrackerClient};
     use rpc_transport::blocking::{Incoming, Reader, Stream as Carrier, connect, handshake};
     use std::fs::File;
 
@@ -15,6 +16,7 @@ mod dual {
     /// Where a download goes.
     pub type DynWrite<'a> = dyn std::io::Write + 'a;
 
+    pub(super) mod connector;
     pub(super) mod context;
     pub(super) mod device;
     pub(super) mod files;
@@ -26,6 +28,7 @@ mod dual {
     pub(super) mod value;
 }
 
+pub use dual::connector::Connector;
 pub use dual::device::{RemoteDevice, Stream};
 pub use dual::files::Files;
 pub use dual::function::{Function, TimeEvaluator};

@@ -97,9 +97,9 @@ impl TrackerClient {
         if wait.is_over() {
             return Try::Late;
         }
-        let reused = self.idle.take();
-        let was_idle = reused.is_some();
-        let connected = match reused {
+        let idle = self.idle.take();
+        let was_idle = idle.is_some();
+        let connected = match idle {
             Some(connection) => Ok(connection),
             None => self.connect(wait).await,
         };
@@ -107,12 +107,17 @@ impl TrackerClient {
             Ok(connection) => connection,
             Err(error) => return Try::Failed(error),
         };
+        if wait.is_over() {
+            // What is not asked for is not granted to nobody.
+            self.idle.put(connection);
+            return Try::Late;
+        }
         let granted = connection.request(&options.key, options.priority, wait.deadline());
         let granted = granted.await;
         let allocation = match self.finish(connection, granted) {
             Ok(allocation) => allocation,
             Err(error) if ended_the_wait(&error) => return Try::Late,
-            Err(error) if was_idle && error.retry() == Retry::NewConnection => {
+            Err(error @ TrackerClientError::Transport(_)) if was_idle => {
                 // The other idle ones were made to the same tracker.
                 self.idle.clear();
                 return Try::FailedReused(error);

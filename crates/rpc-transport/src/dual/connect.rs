@@ -163,10 +163,27 @@ mod tests {
 
     #[bisync]
     #[twin_test]
+    async fn a_dead_host_is_given_up_in_time() {
+        let hosts = hosts();
+        let allowed = Duration::from_millis(300);
+        let options = ConnectOptions::default().with_connect_timeout(allowed);
+        let address = Address::new("127.0.0.1", hosts.silent.port());
+        let start = Instant::now();
+        let error = connect(&address, &options).await.unwrap_err();
+        assert!(start.elapsed() >= allowed);
+        assert!(start.elapsed() < LIMIT);
+        assert_eq!(
+            error.to_string(),
+            format!("gave up on {address} after 300ms of connecting")
+        );
+        assert!(error.is_timeout() && !error.is_refused());
+    }
+
+    #[bisync]
+    #[twin_test]
     async fn the_failure_that_says_most_is_told() {
-        let Hosts {
-            silent, refusing, ..
-        } = hosts();
+        let hosts = hosts();
+        let (silent, refusing) = (hosts.silent, hosts.refusing);
         // TCP has no broadcast, so that the system refuses by itself.
         let elsewhere: SocketAddr = "255.255.255.255:9".parse().unwrap();
         for (addresses, kind) in [

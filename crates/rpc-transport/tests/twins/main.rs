@@ -1,0 +1,37 @@
+//! Both twins against peers that are good, bad and silent. Each file of `dual` is written once and is
+//! a module of each twin.
+#![cfg(any(feature = "sync", feature = "async"))]
+#![allow(clippy::duplicate_mod)]
+
+mod mock;
+mod peer;
+
+#[cfg(feature = "async")]
+#[path = "../dual"]
+mod asynchronous {
+    use rpc_bisync::{as_is as bisync, as_is as only_async, nothing as only_sync};
+    use rpc_transport::asynchronous as twin;
+    use tokio::test as twin_test;
+
+    mod child;
+    mod connect;
+    mod framing;
+    mod handshake;
+    mod incoming;
+    mod tracker;
+}
+
+#[cfg(feature = "sync")]
+#[path = "../dual"]
+mod blocking {
+    use core::prelude::v1::test as twin_test;
+    use rpc_bisync::{as_is as only_sync, blocking as bisync, nothing as only_async};
+    use rpc_transport::blocking as twin;
+
+    mod child;
+    mod connect;
+    mod framing;
+    mod handshake;
+    mod incoming;
+    mod tracker;
+}

@@ -1,0 +1,194 @@
+//! A stream that does what a test tells it and keeps what was asked of it, for both twins.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What happens at the ends of a [`Mock`].
+pub struct State {
+    /// What a reader finds; behind it is the end of the stream.
+    pub input: VecDeque<u8>,
+    /// The sizes of the pieces in which it comes, again and again; 0 is a call that is interrupted.
+    pub pieces: Vec<usize>,
+    /// The lengths of the targets that were read into.
+    pub targets: Vec<usize>,
+    /// The most that each write takes.
+    pub takes: usize,
+    /// What was written, write by write.
+    pub writes: Vec<Vec<u8>>,
+    /// Quick acknowledgements wanted.
+    pub quick_acks: usize,
+    calls: usize,
+}
+
+/// Clones are the same stream, so that a test can look on.
+#[derive(Clone)]
+pub struct Mock(Arc<Mutex<State>>);
+
+impl Mock {
+    /// A peer that sends `input` and takes anything.
+    pub fn new(input: &[u8], pieces: &[usize]) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            input: input.iter().copied().collect(),
+            pieces: pieces.to_vec(),
+            targets: Vec::new(),
+            takes: usize::MAX,
+            writes: Vec::new(),
+            quick_acks: 0,
+            calls: 0,
+        })))
+    }
+
+    /// A peer that takes at most `count` bytes at a time.
+    pub fn taking(count: usize) -> Self {
+        let mock = Self::new(&[], &[1]);
+        mock.state().takes = count;
+        mock
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    fn read(&self, target: &mut [u8]) -> io::Result<usize> {
+        let mut state = self.state();
+        state.targets.push(target.len());
+        let piece = state.pieces[state.calls % state.pieces.len()];
+        state.calls += 1;
+        if piece == 0 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let count = piece.min(target.len()).min(state.input.len());
+        for (to, from) in target.iter_mut().zip(state.input.drain(..count)) {
+            *to = from;
+        }
+        Ok(count)
+    }
+
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut state = self.state();
+        let bytes = slices.iter().flat_map(|slice| slice.iter().copied());
+        let written: Vec<u8> = bytes.take(state.takes).collect();
+        state.writes.push(written.clone());
+        Ok(written.len())
+    }
+}
+
+#[cfg(feature = "sync")]
+mod blocking {
+    use std::io::{Read, Write};
+    use std::time::Duration;
+
+    use rpc_transport::blocking::{Carrier, Stream};
+
+    use super::{IoSlice, Mock, io};
+
+    impl Mock {
+        pub fn blocking_stream(&self) -> Stream {
+            Stream::new(Box::new(self.clone()), "mock".to_owned())
+        }
+    }
+
+    impl Read for Mock {
+        fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+            Self::read(self, target)
+        }
+    }
+
+    impl Write for Mock {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Self::write(self, &[IoSlice::new(bytes)])
+        }
+
+        fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+            Self::write(self, slices)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Carrier for Mock {
+        fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+            assert_ne!(limit, Some(Duration::ZERO));
+            Ok(())
+        }
+
+        fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+            assert_ne!(limit, Some(Duration::ZERO));
+            Ok(())
+        }
+
+        fn quick_ack(&self) {
+            self.state().quick_acks += 1;
+        }
+    }
+}
+
+#[cfg(feature = "async")]
+mod asynchronous {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use rpc_transport::asynchronous::Stream;
+    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+    use super::{IoSlice, Mock, io};
+
+    impl Mock {
+        pub fn async_stream(&self) -> Stream {
+            Stream::new(self.clone(), self.clone(), "mock".to_owned())
+        }
+    }
+
+    impl AsyncRead for Mock {
+        /// An interruption is here what it is to a task: it is woken and asks again.
+        fn poll_read(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            target: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            match self.read(target.initialize_unfilled()) {
+                Ok(count) => {
+                    target.advance(count);
+                    Poll::Ready(Ok(()))
+                }
+                Err(_) => {
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            }
+        }
+    }
+
+    impl AsyncWrite for Mock {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(self.write(&[IoSlice::new(bytes)]))
+        }
+
+        fn poll_write_vectored(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            slices: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(self.write(slices))
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+}
