@@ -21,3 +21,8 @@ fn prepared_path(variable: &str) -> PathBuf {
         None => panic!("{variable} is not set: run `cargo xtask interop`"),
     }
 }
+
+/// The programs of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct ReadmePrograms;

@@ -8,7 +8,9 @@ use clap::{Parser, Subcommand};
 mod features;
 mod interop;
 mod layers;
+mod reference;
 mod sh;
+mod try_out;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about)]
@@ -21,6 +23,8 @@ struct Arguments {
 enum Task {
     /// Test against the reference implementation's tracker, server and compiled modules.
     Interop(interop::Arguments),
+    /// Do the main job on the reference implementation's tracker and server, and show it.
+    Try,
     /// Check which crate may know which: the arrows between the workspace's crates.
     Layers,
     /// Build and test each publishable crate with each of its features alone.
@@ -30,6 +34,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Interop(arguments) => interop::run(&arguments),
+        Task::Try => try_out::run(),
         Task::Layers => layers::run(),
         Task::Features => features::run(),
     };

@@ -39,8 +39,9 @@ pub enum Diagnosis {
 }
 
 impl Diagnosis {
-    #[cfg(any(feature = "sync", feature = "async", test))]
-    pub(crate) fn of(summary: &Summary, key: &str) -> Self {
+    /// What a summary says of a key.
+    #[must_use]
+    pub fn of(summary: &Summary, key: &str) -> Self {
         let registered = summary.servers_by_key();
         let servers = registered.get(key).copied().unwrap_or(0);
         let queue = summary.queues.get(key).copied().unwrap_or_default();

@@ -144,29 +144,6 @@ impl Exhausted {
     /// The most failures that are kept.
     pub const KEPT: usize = 32;
 
-    #[cfg(any(feature = "sync", feature = "async", test))]
-    pub(crate) fn new(key: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            tries: 0,
-            failures: Vec::new(),
-        }
-    }
-
-    #[cfg(any(feature = "sync", feature = "async", test))]
-    pub(crate) fn add(&mut self, failure: TrackerClientError) {
-        self.tries = self.tries.saturating_add(1);
-        if self.failures.len() == Self::KEPT {
-            self.failures.remove(0);
-        }
-        self.failures.push(failure);
-    }
-
-    #[cfg(any(feature = "sync", feature = "async", test))]
-    pub(crate) fn into_last(mut self) -> Option<TrackerClientError> {
-        self.failures.pop()
-    }
-
     /// The key that was requested.
     #[must_use]
     pub fn key(&self) -> &str {
@@ -189,6 +166,29 @@ impl Exhausted {
     #[must_use]
     pub fn last(&self) -> Option<&TrackerClientError> {
         self.failures.last()
+    }
+}
+
+#[cfg(any(feature = "sync", feature = "async"))]
+impl Exhausted {
+    pub(crate) fn new(key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            tries: 0,
+            failures: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, failure: TrackerClientError) {
+        self.tries = self.tries.saturating_add(1);
+        if self.failures.len() == Self::KEPT {
+            self.failures.remove(0);
+        }
+        self.failures.push(failure);
+    }
+
+    pub(crate) fn into_last(mut self) -> Option<TrackerClientError> {
+        self.failures.pop()
     }
 }
 
@@ -221,4 +221,5 @@ fn tries(count: u32) -> String {
 }
 
 #[cfg(test)]
+#[cfg(any(feature = "sync", feature = "async"))]
 mod tests;

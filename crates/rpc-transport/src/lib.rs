@@ -36,7 +36,7 @@
 //!
 //! ```no_run
 //! # #[cfg(feature = "async")]
-//! # #[tokio::main]
+//! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use rpc_proto::handshake::SessionKey;
 //! use rpc_transport::ConnectOptions;

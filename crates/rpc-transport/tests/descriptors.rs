@@ -1,6 +1,6 @@
 //! Failed attempts leave no file descriptor open. Alone in its process, since it counts them all.
 #![cfg(all(target_os = "linux", any(feature = "sync", feature = "async")))]
-#![allow(clippy::duplicate_mod)]
+#![allow(clippy::duplicate_mod, clippy::unwrap_used)]
 
 #[cfg(feature = "async")]
 #[path = "dual"]

@@ -194,7 +194,8 @@ mod pipe {
     use crate::child::{ChildGuard, start};
 
     /// Starts a program and talks to it on its standard input and output. The child sees the end of
-    /// its input when the stream is dropped, and is ended if it does not leave by itself.
+    /// its input when the stream is dropped. If it does not leave within two seconds then, it is killed,
+    /// as long as our own process is still there to do it.
     ///
     /// # Errors
     /// The program cannot be started.

@@ -9,7 +9,7 @@ use rpc_transport::{Deadline, Step, TransportError};
 
 use super::framing::reader;
 use super::{bisync, twin, twin_test};
-use crate::peer::{LONG, SHORT, chain};
+use crate::peer::{LONG, SHORT};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -58,16 +58,8 @@ async fn an_echo() {
     assert_eq!(stream.peer(), "cat");
     stream.write_all(b"head", b"payload").await.unwrap();
     let mut incoming = twin::Incoming::default();
-    let mut echoed = [0; 11];
-    let mut filled = 0;
-    while filled < echoed.len() {
-        let count = stream.read(&mut echoed[filled..]).await.unwrap();
-        assert!(count > 0);
-        filled += count;
-    }
-    assert_eq!(&echoed, b"headpayload");
-    assert_eq!(incoming.bytes(), b"");
-    incoming.consume(0);
+    incoming.fill(&mut reader(stream), 11).await.unwrap();
+    assert_eq!(incoming.bytes(), b"headpayload");
 }
 
 #[bisync]

@@ -1,7 +1,8 @@
 //! Which addresses `connect` reaches, and what it says of those that it does not.
 
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rpc_transport::{Address, Deadline, Step, TransportError};
 
@@ -103,11 +104,6 @@ async fn limits_at_both_ends() {
     let none = options().with_connect_timeout(Duration::ZERO);
     let error = twin::connect(&address, &none).await.unwrap_err();
     assert!(error.is_timeout(), "{}", chain(&error));
-    for limit in [Duration::MAX, Duration::from_secs(u64::MAX / 2), LONG] {
-        let step = Step::Connect;
-        let _ = Deadline::total(step, Some(limit));
-        let _ = Deadline::each_wait(step, Some(limit));
-    }
     let ages = options()
         .with_connect_timeout(Duration::MAX)
         .with_handshake_timeout(Duration::MAX);
@@ -164,16 +160,14 @@ async fn a_peer_that_does_not_read_costs_the_time_that_it_may() {
     peer.join().unwrap();
 }
 
-/// A peer that sends a byte now and then keeps each wait short, but not the whole.
+/// No single wait is long if the peer never stops sending.
 #[bisync]
 #[twin_test]
 async fn a_total_limit_holds_for_all_reads_together() {
-    use std::io::Write;
-
     let (address, peer) = serve(|mut stream| while stream.write_all(&[0]).is_ok() {});
     let mut stream = twin::connect(&address, &options()).await.unwrap();
+    let start = Instant::now();
     stream.set_deadline(Deadline::total(Step::Reply, Some(SHORT)));
-    let start = std::time::Instant::now();
     let error = loop {
         assert!(start.elapsed() < LONG);
         match stream.read(&mut [0; 8]).await {

@@ -56,7 +56,6 @@ async fn an_answer_byte_by_byte_and_a_key_longer_than_any_buffer() {
     let accepted = twin::handshake(&mut stream, KEY, &options()).await.unwrap();
     assert_eq!(accepted.key, "k".repeat(3000));
     let mut incoming = twin::Incoming::default();
-    #[allow(unused_variables, reason = "the blocking twin has no halves")]
     let mut reader = super::framing::reader(stream);
     incoming.fill(&mut reader, 6).await.unwrap();
     assert_eq!(incoming.bytes(), b"packet");

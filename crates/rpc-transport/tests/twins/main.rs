@@ -1,7 +1,7 @@
 //! Both twins against peers that are good, bad and silent. Each file of `dual` is written once and is
 //! a module of each twin.
 #![cfg(any(feature = "sync", feature = "async"))]
-#![allow(clippy::duplicate_mod)]
+#![allow(clippy::duplicate_mod, clippy::unwrap_used)]
 
 mod mock;
 mod peer;

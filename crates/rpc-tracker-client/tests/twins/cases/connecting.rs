@@ -117,29 +117,26 @@ async fn said_to(script: fn(&Door)) -> String {
 #[bisync]
 #[twin_test]
 async fn a_peer_that_is_no_tracker_is_named_so() {
-    let rpc_server = said_to(|door| {
+    let rpc_server: fn(&Door) = |door| {
         // It reads the magic and does not like it.
         assert_eq!(door.accept_stranger().read_exactly(4), MAGIC);
-    });
+    };
     assert_eq!(
-        rpc_server.await,
+        said_to(rpc_server).await,
         "not an RPC tracker: closed the connection after 0 of the 4 bytes of a greeting"
     );
-    let http_server = said_to(|door| {
+    let http_server: fn(&Door) = |door| {
         let mut peer = door.accept_stranger();
         assert_eq!(peer.read_exactly(4), MAGIC);
         peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         peer.expect_end();
-    });
-    let http_server = http_server.await;
+    };
+    let text = said_to(http_server).await;
     assert!(
-        http_server.starts_with("not an RPC tracker: answered with "),
-        "{http_server}"
+        text.starts_with("not an RPC tracker: answered with "),
+        "{text}"
     );
-    assert!(
-        http_server.contains("this is an HTTP server"),
-        "{http_server}"
-    );
+    assert!(text.contains("this is an HTTP server"), "{text}");
 }
 
 #[bisync]

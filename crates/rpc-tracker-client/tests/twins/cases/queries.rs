@@ -68,15 +68,6 @@ async fn a_lost_idle_connection_does_not_fail_a_question() {
 #[bisync]
 #[twin_test]
 async fn a_tracker_that_does_not_answer_is_left() {
-    let tracker = talking(&[("[1]", "0")]);
-    let client = TrackerClient::with_options(
-        tracker.address(),
-        TrackerClientOptions::default().with_answer_timeout(Duration::from_millis(50)),
-    );
-    client.ping().await.unwrap();
-    drop(client);
-    tracker.finish();
-
     let tracker = FakeTracker::start(|door| {
         let mut peer = door.accept();
         peer.expect("[6]");
