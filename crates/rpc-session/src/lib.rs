@@ -52,8 +52,11 @@
 //! let options = SessionOptions::default();
 //! let session = RemoteSession::connect(&"127.0.0.1:9090".parse()?, "rasp4b", &options).await?;
 //! let addone = session.function("rpc.test.addone").await?;
-//! let (one, two) = tokio::join!(addone.call(args![0]), addone.call(args![1]));
-//! assert_eq!((i64::try_from(one?)?, i64::try_from(two?)?), (1, 2));
+//! let both = tokio::try_join!(
+//!     async { addone.call(args![0]).await?.try_into() },
+//!     async { addone.call(args![1]).await?.try_into() },
+//! )?;
+//! assert_eq!(both, (1_i64, 2_i64));
 //! # Ok(())
 //! # }
 //! ```

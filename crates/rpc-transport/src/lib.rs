@@ -1,7 +1,7 @@
 //! Framing and connecting for Apache TVM's RPC: the state machines of [`rpc_proto`] on real streams.
 //!
-//! There are two twins with the same names: [`blocking`] (feature `sync`, plain `std::net`) and
-//! [`asynchronous`] (feature `async`, tokio). What they do is written once, in `src/dual/`; they differ
+//! There are two twins with the same names: `blocking` (feature `sync`, plain `std::net`) and
+//! `asynchronous` (feature `async`, tokio). What they do is written once, in `src/dual/`; they differ
 //! in how a stream waits.
 //!
 //! | name | what it is |

@@ -8,7 +8,7 @@ mod asynchronous {
     use rpc_bisync::as_is as bisync;
     use rpc_transport::asynchronous as twin;
 
-    pub mod failures;
+    pub(crate) mod failures;
 }
 
 #[cfg(feature = "sync")]
@@ -17,7 +17,7 @@ mod blocking {
     use rpc_bisync::blocking as bisync;
     use rpc_transport::blocking as twin;
 
-    pub mod failures;
+    pub(crate) mod failures;
 }
 
 fn open_descriptors() -> usize {

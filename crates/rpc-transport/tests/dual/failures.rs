@@ -10,7 +10,7 @@ use super::{bisync, twin};
 
 /// A refused connection, a handshake and a greeting that nobody answers, and a program that is not there.
 #[bisync]
-pub async fn fail_in_every_way() {
+pub(crate) async fn fail_in_every_way() {
     // The system accepts for a listener that never does.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::new("127.0.0.1", listener.local_addr().unwrap().port());

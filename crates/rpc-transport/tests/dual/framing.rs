@@ -7,24 +7,24 @@ use crate::mock::Mock;
 use crate::peer::{LONG, chain};
 
 #[only_async]
-pub fn stream(mock: &Mock) -> twin::Stream {
+pub(crate) fn stream(mock: &Mock) -> twin::Stream {
     mock.async_stream()
 }
 
 #[only_sync]
-pub fn stream(mock: &Mock) -> twin::Stream {
+pub(crate) fn stream(mock: &Mock) -> twin::Stream {
     mock.blocking_stream()
 }
 
 /// The half that reads.
 #[only_async]
-pub fn reader(stream: twin::Stream) -> twin::Reader {
+pub(crate) fn reader(stream: twin::Stream) -> twin::Reader {
     stream.into_split().0
 }
 
 /// The half that reads, which is the whole.
 #[only_sync]
-pub fn reader(stream: twin::Stream) -> twin::Reader {
+pub(crate) fn reader(stream: twin::Stream) -> twin::Reader {
     stream
 }
 

@@ -238,4 +238,6 @@ fn assert_quick_acks(mock: &Mock) {
 
 /// Only a TCP stream of the async twin has them.
 #[only_async]
-fn assert_quick_acks(_: &Mock) {}
+fn assert_quick_acks(mock: &Mock) {
+    assert_eq!(mock.state().quick_acks, 0);
+}

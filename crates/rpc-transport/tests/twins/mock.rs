@@ -5,29 +5,29 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What happens at the ends of a [`Mock`].
-pub struct State {
+pub(crate) struct State {
     /// What a reader finds; behind it is the end of the stream.
-    pub input: VecDeque<u8>,
+    pub(crate) input: VecDeque<u8>,
     /// The sizes of the pieces in which it comes, again and again; 0 is a call that is interrupted.
-    pub pieces: Vec<usize>,
+    pub(crate) pieces: Vec<usize>,
     /// The lengths of the targets that were read into.
-    pub targets: Vec<usize>,
+    pub(crate) targets: Vec<usize>,
     /// The most that each write takes.
-    pub takes: usize,
+    pub(crate) takes: usize,
     /// What was written, write by write.
-    pub writes: Vec<Vec<u8>>,
+    pub(crate) writes: Vec<Vec<u8>>,
     /// Quick acknowledgements wanted.
-    pub quick_acks: usize,
+    pub(crate) quick_acks: usize,
     calls: usize,
 }
 
 /// Clones are the same stream, so that a test can look on.
 #[derive(Clone)]
-pub struct Mock(Arc<Mutex<State>>);
+pub(crate) struct Mock(Arc<Mutex<State>>);
 
 impl Mock {
     /// A peer that sends `input` and takes anything.
-    pub fn new(input: &[u8], pieces: &[usize]) -> Self {
+    pub(crate) fn new(input: &[u8], pieces: &[usize]) -> Self {
         Self(Arc::new(Mutex::new(State {
             input: input.iter().copied().collect(),
             pieces: pieces.to_vec(),
@@ -40,13 +40,13 @@ impl Mock {
     }
 
     /// A peer that takes at most `count` bytes at a time.
-    pub fn taking(count: usize) -> Self {
+    pub(crate) fn taking(count: usize) -> Self {
         let mock = Self::new(&[], &[1]);
         mock.state().takes = count;
         mock
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 
@@ -84,7 +84,7 @@ mod blocking {
     use super::{IoSlice, Mock, io};
 
     impl Mock {
-        pub fn blocking_stream(&self) -> Stream {
+        pub(crate) fn blocking_stream(&self) -> Stream {
             Stream::new(Box::new(self.clone()), "mock".to_owned())
         }
     }
@@ -137,7 +137,7 @@ mod asynchronous {
     use super::{IoSlice, Mock, io};
 
     impl Mock {
-        pub fn async_stream(&self) -> Stream {
+        pub(crate) fn async_stream(&self) -> Stream {
             Stream::new(self.clone(), self.clone(), "mock".to_owned())
         }
     }
