@@ -51,10 +51,10 @@ impl SessionOptions {
         self
     }
 
-    /// Replaces [`SessionOptions::session_timeout`].
+    /// Replaces [`SessionOptions::session_timeout`]; zero is no limit.
     #[must_use]
-    pub fn with_session_timeout(mut self, limit: Option<Duration>) -> Self {
-        self.session_timeout = limit;
+    pub fn with_session_timeout(mut self, limit: Duration) -> Self {
+        self.session_timeout = Some(limit).filter(|limit| !limit.is_zero());
         self
     }
 

@@ -35,7 +35,7 @@ pub enum TrackerClientError {
     WaitTimedOut {
         /// The key that was requested.
         key: String,
-        /// [`RequestOptions::wait_timeout`](crate::RequestOptions::wait_timeout).
+        /// [`RequestOptions::with_wait_timeout`](crate::RequestOptions::with_wait_timeout).
         allowed: Duration,
         /// What the last try before that failed with, if there was one.
         source: Option<Box<TrackerClientError>>,

@@ -34,7 +34,7 @@
 //!
 //! let client = TrackerClient::new("127.0.0.1:9190".parse()?);
 //! print!("{}", client.text_summary()?);
-//! let options = RequestOptions::new("rasp4b").session_timeout(Duration::from_secs(60));
+//! let options = RequestOptions::new("rasp4b").with_session_timeout(Duration::from_secs(60));
 //! let session = client.request(&options, &Open)?;
 //! # drop(session);
 //! # Ok(())
@@ -68,7 +68,7 @@
 //!
 //! let client = TrackerClient::new("127.0.0.1:9190".parse()?);
 //! print!("{}", client.text_summary().await?);
-//! let options = RequestOptions::new("rasp4b").session_timeout(Duration::from_secs(60));
+//! let options = RequestOptions::new("rasp4b").with_session_timeout(Duration::from_secs(60));
 //! let session = client.request(&options, &Open).await?;
 //! # Ok(())
 //! # }

@@ -74,9 +74,9 @@ impl TrackerClientOptions {
 /// use rpc_tracker_client::RequestOptions;
 ///
 /// let options = RequestOptions::new("rasp4b")
-///     .priority(10)
-///     .session_timeout(Duration::from_secs(60))
-///     .wait_timeout(Duration::from_secs(600));
+///     .with_priority(10)
+///     .with_session_timeout(Duration::from_secs(60))
+///     .with_wait_timeout(Duration::from_secs(600));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestOptions {
@@ -115,7 +115,7 @@ impl RequestOptions {
 
     /// Who is served first: the highest number.
     #[must_use]
-    pub fn priority(mut self, priority: impl Into<Priority>) -> Self {
+    pub fn with_priority(mut self, priority: impl Into<Priority>) -> Self {
         self.priority = priority.into();
         self
     }
@@ -123,22 +123,22 @@ impl RequestOptions {
     /// How long the server lets the session live, from when it starts there: waiting in the queue is
     /// not charged to it. Zero, the default, is no limit.
     #[must_use]
-    pub fn session_timeout(mut self, limit: Duration) -> Self {
+    pub fn with_session_timeout(mut self, limit: Duration) -> Self {
         self.session_timeout = Some(limit).filter(|limit| !limit.is_zero());
         self
     }
 
     /// How many devices are asked for before giving up; with 0, the request fails at once.
     #[must_use]
-    pub fn max_tries(mut self, count: u32) -> Self {
+    pub fn with_max_tries(mut self, count: u32) -> Self {
         self.max_tries = count;
         self
     }
 
     /// How many times `request_and_run` starts; default 2. Each one requests a session with
-    /// [`RequestOptions::max_tries`] tries of its own.
+    /// [`RequestOptions::with_max_tries`] tries of its own.
     #[must_use]
-    pub fn max_runs(mut self, count: u32) -> Self {
+    pub fn with_max_runs(mut self, count: u32) -> Self {
         self.max_runs = count;
         self
     }
@@ -148,7 +148,7 @@ impl RequestOptions {
     /// nothing to nobody. It starts no try any more, but does not cut short one that already
     /// connects: that has its own limits, in [`ConnectOptions`].
     #[must_use]
-    pub fn wait_timeout(mut self, limit: Duration) -> Self {
+    pub fn with_wait_timeout(mut self, limit: Duration) -> Self {
         self.wait_timeout = Some(limit);
         self
     }
@@ -157,7 +157,7 @@ impl RequestOptions {
     /// much again is added at random, so that clients which failed together do not come back together.
     /// By default 50 ms and 2 s.
     #[must_use]
-    pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+    pub fn with_backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.backoff = Some(Backoff { first, longest });
         self
     }
@@ -165,7 +165,7 @@ impl RequestOptions {
     /// Tries again without a pause. Each try may claim another device of the pool, which the others
     /// then miss until its server offers it again.
     #[must_use]
-    pub fn no_backoff(mut self) -> Self {
+    pub fn without_backoff(mut self) -> Self {
         self.backoff = None;
         self
     }

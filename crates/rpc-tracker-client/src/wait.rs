@@ -69,7 +69,7 @@ mod tests {
             assert!(least <= pause && pause <= 2 * least, "{pause:?} {least:?}");
         }
         assert_eq!(
-            pauses(&options.no_backoff()).take(3).max(),
+            pauses(&options.without_backoff()).take(3).max(),
             Some(Duration::ZERO)
         );
     }

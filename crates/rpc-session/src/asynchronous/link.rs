@@ -13,13 +13,16 @@
 //! * While it waits for the reply: the reply is read all the same, and a handle in it is freed.
 //! * While it reads a payload: the reading half goes back to the task, which skips the rest.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rpc_proto::endpoint::RequestError;
 use rpc_proto::{ClientEndpoint, Packet, Received, Reply};
 use rpc_transport::asynchronous::{Incoming, Reader, Stream, Writer};
-use rpc_transport::{Deadline, Step};
+use rpc_transport::{Deadline, Step, TransportError};
 use tokio::sync::{MutexGuard as MutexGuardAsync, Notify, oneshot};
 use tokio::task::JoinHandle;
 
@@ -32,7 +35,9 @@ use crate::{SessionError, SessionOptions};
 #[derive(Debug)]
 pub(crate) struct Link {
     shared: Arc<Shared>,
-    tasks: [JoinHandle<()>; 2],
+    reading: JoinHandle<()>,
+    /// Nothing once it has ended.
+    writing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What callers and tasks have in common.
@@ -46,7 +51,9 @@ struct Shared {
     work: Notify,
     /// Why the session is over.
     failure: OnceLock<SessionError>,
-    reply_timeout: Mutex<Option<Duration>>,
+    /// Tells those who wait for the peer that there is a [`Shared::failure`].
+    over: Notify,
+    reply_timeout: Option<Duration>,
     max_payload: u64,
 }
 
@@ -54,6 +61,8 @@ struct Shared {
 #[derive(Debug)]
 struct Waiter {
     since: Instant,
+    /// When the payload of the request was sent, if it has one.
+    payload_sent: Option<Arc<OnceLock<Instant>>>,
     orphan: Orphan,
     /// Nobody, for a request of the session's own.
     caller: Option<oneshot::Sender<Delivery>>,
@@ -97,6 +106,8 @@ struct ReadHalf {
     reader: Reader,
     incoming: Incoming,
     left: u64,
+    /// How long the peer may be silent; until its first answer, how long it may construct the session.
+    limit: Option<Duration>,
 }
 
 /// The reading half, lent to the caller that a payload is for. It goes back when this is dropped.
@@ -123,6 +134,8 @@ struct Outbox {
     written: usize,
     /// Bytes of payload that are due behind the head.
     payload_left: u64,
+    /// Where to say that there are none any more.
+    payload_sent: Option<Arc<OnceLock<Instant>>>,
 }
 
 impl Link {
@@ -140,27 +153,27 @@ impl Link {
                 head: Vec::new(),
                 written: 0,
                 payload_left: 0,
+                payload_sent: None,
             }),
             work: Notify::new(),
             failure: OnceLock::new(),
-            reply_timeout: Mutex::new(Some(options.init_timeout)),
+            over: Notify::new(),
+            reply_timeout: options.reply_timeout,
             max_payload: limits.payload,
         });
         let half = ReadHalf {
             reader,
             incoming: Incoming::default(),
             left: 0,
+            limit: Some(options.init_timeout),
         };
-        let tasks = [
-            tokio::spawn(Arc::clone(&shared).read_replies(half)),
-            tokio::spawn(Arc::clone(&shared).write_leftovers()),
-        ];
-        Self { shared, tasks }
-    }
-
-    /// The session is constructed: from now on, a reply may take as long as the options say.
-    pub(crate) fn opened(&self, options: &SessionOptions) {
-        *lock(&self.shared.reply_timeout) = options.reply_timeout;
+        let reading = tokio::spawn(Arc::clone(&shared).read_replies(half));
+        let writing = tokio::spawn(Arc::clone(&shared).write_leftovers());
+        Self {
+            shared,
+            reading,
+            writing: tokio::sync::Mutex::new(Some(writing)),
+        }
     }
 
     pub(crate) fn peer(&self) -> &str {
@@ -203,24 +216,24 @@ impl Link {
 
     /// Ends the session; what is called later fails.
     pub(crate) async fn close(&self) {
-        if self.shared.failure.set(SessionError::Closed).is_ok() {
-            self.shared.say_goodbye().await;
-            self.shared.abandon_all();
+        self.end();
+        let mut writing = self.writing.lock().await;
+        if let Some(task) = &mut *writing {
+            let _ = task.await;
+            *writing = None;
         }
-        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+
+    /// The writing task says goodbye, and is then done.
+    fn end(&self) {
+        self.shared.fail(SessionError::Closed);
+        self.reading.abort();
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let [reading, writing] = &self.tasks;
-        if self.shared.failure.set(SessionError::Closed).is_ok() {
-            // The writing task says goodbye.
-            self.shared.work.notify_one();
-        } else {
-            writing.abort();
-        }
-        reading.abort();
+        self.end();
     }
 }
 
@@ -232,10 +245,6 @@ impl Shared {
         }
     }
 
-    fn reply_timeout(&self) -> Option<Duration> {
-        *lock(&self.reply_timeout)
-    }
-
     /// Why the session is over, once it is.
     fn why_over(&self) -> SessionError {
         self.failure.get().cloned().unwrap_or(SessionError::Closed)
@@ -245,8 +254,47 @@ impl Shared {
     fn fail(&self, error: SessionError) -> SessionError {
         let why = self.failure.get_or_init(|| error).clone();
         self.abandon_all();
+        self.over.notify_waiters();
         self.work.notify_one();
         why
+    }
+
+    /// What `work` ends with, or why the session was over first.
+    async fn unless_over<T>(
+        &self,
+        work: impl Future<Output = Result<T, SessionError>>,
+    ) -> Result<T, SessionError> {
+        let (mut work, mut over) = (pin!(work), pin!(self.over.notified()));
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            // First to be woken when the session ends, and then to see whether it has ended already.
+            let _ = over.as_mut().poll(context);
+            match self.failure.get() {
+                Some(why) => Poll::Ready(Err(why.clone())),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// A failure of `writing` ends the session.
+    async fn deliver(
+        &self,
+        writing: impl Future<Output = Result<(), SessionError>>,
+    ) -> Result<(), SessionError> {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let error = match self.unless_over(writing).await {
+            Err(error) if error.is_fatal() => error,
+            written => return written,
+        };
+        // What the server said before it closed the connection tells more of why: it is being read.
+        if !matches!(&error, SessionError::Transport(error) if error.is_timeout()) {
+            let ended = self.unless_over(std::future::pending::<Result<(), SessionError>>());
+            let _ = tokio::time::timeout(MOMENT, ended).await;
+        }
+        Err(self.fail(error))
     }
 
     /// Callers whose waiter is dropped ask [`Shared::why_over`].
@@ -266,31 +314,10 @@ impl Shared {
             work: &self.work,
         };
         let outbox = &mut *outbox.outbox;
-        self.complete(outbox).await?;
-        if let Some(failure) = self.failure.get() {
-            return Err(failure.clone());
-        }
+        // What another caller left.
+        self.deliver(outbox.complete(self.reply_timeout)).await?;
         self.encode(packet, caller, outbox)?;
-        let sent = outbox.write(source, self.reply_timeout()).await;
-        sent.map_err(|error| {
-            if error.is_fatal() {
-                self.fail(error)
-            } else {
-                error
-            }
-        })
-    }
-
-    /// Writes what another caller left.
-    async fn complete(&self, outbox: &mut Outbox) -> Result<(), SessionError> {
-        if outbox.is_complete() {
-            return Ok(());
-        }
-        let limit = self.reply_timeout();
-        outbox
-            .complete(limit)
-            .await
-            .map_err(|error| self.fail(error))
+        self.deliver(outbox.write(source, self.reply_timeout)).await
     }
 
     /// Encodes what was freed, and the request. From here on the request is as good as sent.
@@ -299,17 +326,24 @@ impl Shared {
         packet: &Packet<'_>,
         caller: oneshot::Sender<Delivery>,
         outbox: &mut Outbox,
-    ) -> Result<(), RequestError> {
+    ) -> Result<(), SessionError> {
         let since = Instant::now();
         let mut endpoint = lock(&self.endpoint);
+        // Whoever ends the session empties the endpoint behind that, so that no waiter is forgotten.
+        if let Some(failure) = self.failure.get() {
+            return Err(failure.clone());
+        }
         self.encode_freed(&mut endpoint, since, outbox)?;
+        let payload_sent = (packet.payload() > 0).then(Arc::default);
         let waiter = Waiter {
             since,
+            payload_sent: payload_sent.clone(),
             orphan: Orphan::of(packet),
             caller: Some(caller),
         };
         endpoint.request(packet, waiter, &mut outbox.head)?;
         outbox.payload_left = packet.payload();
+        outbox.payload_sent = payload_sent;
         Ok(())
     }
 
@@ -335,15 +369,15 @@ impl Shared {
         let Some(half) = &mut lease.half else {
             return Err(self.why_over());
         };
-        let limit = self.reply_timeout();
-        half.reader
-            .set_deadline(Deadline::each_wait(Step::Reply, limit));
         let ReadHalf {
             reader,
             incoming,
             left,
+            limit,
         } = half;
-        let answer = payload::receive(announced, left, sink, incoming, reader).await;
+        reader.set_deadline(Deadline::each_wait(Step::Reply, *limit));
+        let receiving = payload::receive(announced, left, sink, incoming, reader);
+        let answer = self.unless_over(receiving).await;
         answer.map_err(|error| {
             if error.is_fatal() {
                 self.fail(error)
@@ -355,9 +389,13 @@ impl Shared {
 
     /// The reading task.
     async fn read_replies(self: Arc<Self>, mut half: ReadHalf) {
+        // The last answer, if it was that the time is up. Servers close the connection behind it.
+        let mut expired = None;
         loop {
             match self.next_reply(&mut half).await {
                 Ok((waiter, Next::Answer(answer))) => {
+                    let failure = answer.as_ref().err();
+                    expired = failure.filter(|error| error.is_session_timeout()).cloned();
                     let answer = Unclaimed {
                         answer: Some(answer),
                         orphan: waiter.orphan,
@@ -381,8 +419,7 @@ impl Shared {
                     }
                     let Ok(lent) = returned.await else { return };
                     half = lent;
-                    let left = half.left;
-                    let limit = self.reply_timeout();
+                    let (left, limit) = (half.left, half.limit);
                     half.reader
                         .set_deadline(Deadline::each_wait(Step::Reply, limit));
                     if let Err(error) = half.incoming.skip_payload(&mut half.reader, left).await {
@@ -390,9 +427,10 @@ impl Shared {
                     }
                 }
                 Err(error) => {
-                    self.fail(error);
+                    self.fail(expired.take().unwrap_or(error));
                 }
             }
+            half.limit = self.reply_timeout;
             if self.failure.get().is_some() {
                 return;
             }
@@ -407,22 +445,24 @@ impl Shared {
                 Look::Reply(waiter, next) => return Ok((waiter, next)),
                 Look::Incomplete(needed) => needed,
             };
-            let limit = self.reply_timeout();
-            let due = lock(&self.endpoint)
-                .oldest()
-                .map(|waiter| waiter.since.max(last_byte));
-            let spent = due.map_or(Duration::ZERO, |since| since.elapsed());
-            let wait = limit.map(|limit| limit.saturating_sub(spent).max(Duration::from_millis(1)));
+            let silent_for = |last_byte| {
+                let endpoint = lock(&self.endpoint);
+                let due = endpoint.oldest().and_then(Waiter::due_since);
+                due.map(|since: Instant| since.max(last_byte).elapsed())
+            };
+            let spent = silent_for(last_byte).unwrap_or_default();
+            let left = |limit: Duration| limit.saturating_sub(spent).max(Duration::from_millis(1));
             half.reader
-                .set_deadline(Deadline::each_wait(Step::Reply, wait));
+                .set_deadline(Deadline::each_wait(Step::Reply, half.limit.map(left)));
             match half.incoming.fill(&mut half.reader, needed).await {
                 Ok(()) => last_byte = Instant::now(),
                 // Nothing was lost; whether it is too late depends on how long a reply is due.
                 Err(error) if error.is_timeout() => {
-                    let oldest = lock(&self.endpoint).oldest().map(|waiter| waiter.since);
-                    let silent = oldest.map(|since| since.max(last_byte).elapsed());
-                    if silent.is_some_and(|silent| limit.is_some_and(|limit| silent >= limit)) {
-                        return Err(error.into());
+                    if let (Some(silent), Some(allowed)) = (silent_for(last_byte), half.limit)
+                        && silent >= allowed
+                    {
+                        let (peer, step) = (self.peer.clone(), Step::Reply);
+                        return Err(TransportError::TimedOut { peer, step, allowed }.into());
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -480,8 +520,8 @@ impl Shared {
                         self.fail(error);
                     }
                 }
-                Some(SessionError::Closed) => return self.say_goodbye().await,
-                Some(_) => return,
+                Some(SessionError::Closed) => return self.leave(true).await,
+                Some(_) => return self.leave(false).await,
             }
         }
     }
@@ -489,28 +529,30 @@ impl Shared {
     async fn write_freed(&self) -> Result<(), SessionError> {
         loop {
             let mut outbox = self.outbox.lock().await;
-            self.complete(&mut outbox).await?;
+            self.deliver(outbox.complete(self.reply_timeout)).await?;
             if self.freed.is_empty() || self.failure.get().is_some() {
                 return Ok(());
             }
             self.encode_freed(&mut lock(&self.endpoint), Instant::now(), &mut outbox)?;
-            outbox.complete(self.reply_timeout()).await?;
+            self.deliver(outbox.complete(self.reply_timeout)).await?;
         }
     }
 
-    /// Tells the server that the session ends; if that is not possible, it sees the connection close.
-    async fn say_goodbye(&self) {
+    /// Closes the connection for writing, with or without telling the server that the session ends.
+    async fn leave(&self, goodbye: bool) {
         const MOMENT: Duration = Duration::from_secs(1);
-        let goodbye = async {
+        let leaving = async {
             let mut outbox = self.outbox.lock().await;
-            outbox.complete(Some(MOMENT)).await?;
-            let waiter = Waiter::nobody(Instant::now());
-            lock(&self.endpoint).request(&Packet::Shutdown, waiter, &mut outbox.head)?;
-            outbox.complete(Some(MOMENT)).await?;
+            if goodbye {
+                outbox.complete(Some(MOMENT)).await?;
+                let waiter = Waiter::nobody(Instant::now());
+                lock(&self.endpoint).request(&Packet::Shutdown, waiter, &mut outbox.head)?;
+                outbox.complete(Some(MOMENT)).await?;
+            }
             outbox.writer.shutdown().await?;
             Ok::<(), SessionError>(())
         };
-        let _ = tokio::time::timeout(MOMENT, goodbye).await;
+        let _ = tokio::time::timeout(MOMENT, leaving).await;
     }
 }
 
@@ -543,8 +585,17 @@ impl Waiter {
     fn nobody(since: Instant) -> Self {
         Self {
             since,
+            payload_sent: None,
             orphan: Orphan::Nothing,
             caller: None,
+        }
+    }
+
+    /// Since when the reply is due; it is not before all of the request was sent.
+    fn due_since(&self) -> Option<Instant> {
+        match &self.payload_sent {
+            Some(sent) => sent.get().copied(),
+            None => Some(self.since),
         }
     }
 }
@@ -596,6 +647,9 @@ impl Outbox {
         if self.payload_left == 0 {
             self.head.clear();
             self.written = 0;
+            if let Some(sent) = self.payload_sent.take() {
+                let _ = sent.set(Instant::now());
+            }
         }
         Ok(())
     }

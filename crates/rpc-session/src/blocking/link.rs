@@ -18,7 +18,8 @@ use crate::{SessionError, SessionOptions};
 pub(crate) struct Link {
     peer: String,
     freed: FreeQueue,
-    connection: Mutex<Connection>,
+    /// The connection, or why the session is over.
+    connection: Mutex<Result<Connection, SessionError>>,
     max_payload: u64,
 }
 
@@ -28,10 +29,15 @@ struct Connection {
     incoming: Incoming,
     endpoint: ClientEndpoint<Owner>,
     out: Vec<u8>,
+    /// How long the peer may be silent; until its first answer, how long it may construct the session.
+    limit: Option<Duration>,
     reply_timeout: Option<Duration>,
-    /// Why the session is over.
-    failure: Option<SessionError>,
+    /// The last answer, if it was that the time is up. Servers close the connection behind it.
+    expired: Option<SessionError>,
 }
+
+/// What became of a request. A [`SessionError`] around it ends the session.
+type Outcome = Result<Answer, SessionError>;
 
 /// Whose request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,21 +51,17 @@ impl Link {
         Self {
             peer: stream.peer().to_owned(),
             freed: FreeQueue::default(),
-            connection: Mutex::new(Connection {
+            connection: Mutex::new(Ok(Connection {
                 stream,
                 incoming: Incoming::default(),
                 endpoint: ClientEndpoint::new(options.dialect, options.connect.limits),
                 out: Vec::new(),
-                reply_timeout: Some(options.init_timeout),
-                failure: None,
-            }),
+                limit: Some(options.init_timeout),
+                reply_timeout: options.reply_timeout,
+                expired: None,
+            })),
             max_payload: options.connect.limits.payload,
         }
-    }
-
-    /// The session is constructed: from now on, a reply may take as long as the options say.
-    pub(crate) fn opened(&self, options: &SessionOptions) {
-        self.lock().reply_timeout = options.reply_timeout;
     }
 
     pub(crate) fn peer(&self) -> &str {
@@ -83,45 +85,44 @@ impl Link {
         source: Source<'_>,
         sink: Sink<'_>,
     ) -> Result<Answer, SessionError> {
-        let mut connection = self.lock();
-        if let Some(failure) = &connection.failure {
-            return Err(failure.clone());
+        let mut state = self.lock();
+        let connection = state.as_mut().map_err(|why| why.clone())?;
+        match connection.exchange(&self.freed, packet, source, sink) {
+            Ok(outcome) => {
+                let failure = outcome.as_ref().err();
+                connection.expired = failure.filter(|error| error.is_session_timeout()).cloned();
+                outcome
+            }
+            Err(error) => {
+                let why = connection.expired.take().unwrap_or(error);
+                *state = Err(why.clone());
+                Err(why)
+            }
         }
-        let answer = connection.exchange(&self.freed, packet, source, sink);
-        if let Err(error) = &answer
-            && error.is_fatal()
-        {
-            connection.failure = Some(error.clone());
-        }
-        answer
     }
 
     /// Ends the session; what is called later fails.
     pub(crate) fn close(&self) {
-        let mut connection = self.lock();
-        if connection.failure.is_none() {
-            connection.failure = Some(SessionError::Closed);
+        let mut state = self.lock();
+        if let Ok(connection) = &mut *state {
             connection.say_goodbye();
+            *state = Err(SessionError::Closed);
         }
     }
 
     /// A panic of another thread leaves the connection in an unknown state.
-    fn lock(&self) -> MutexGuard<'_, Connection> {
+    fn lock(&self) -> MutexGuard<'_, Result<Connection, SessionError>> {
         self.connection.lock().unwrap_or_else(|poisoned| {
-            let mut connection = poisoned.into_inner();
-            connection.failure.get_or_insert(SessionError::Closed);
-            connection
+            let mut state = poisoned.into_inner();
+            *state = Err(SessionError::Closed);
+            state
         })
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let connection = self
-            .connection
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        if connection.failure.is_none() {
+        if let Ok(Ok(connection)) = self.connection.get_mut() {
             connection.say_goodbye();
         }
     }
@@ -134,7 +135,33 @@ impl Connection {
         packet: &Packet<'_>,
         source: Source<'_>,
         sink: Sink<'_>,
-    ) -> Result<Answer, SessionError> {
+    ) -> Result<Outcome, SessionError> {
+        self.encode_freed(freed)?;
+        let requested = self.endpoint.request(packet, Owner::Caller, &mut self.out);
+        let sent = match requested {
+            Ok(()) => self.send(packet.payload(), source),
+            // What was freed has to go all the same.
+            Err(error) => self.write(&[]).and(Err(error.into())),
+        };
+        if let Err(error) = &sent
+            && error.is_fatal()
+        {
+            return Err(self.last_words(error.clone()));
+        }
+        let mut sink = Some(sink);
+        let mut outcome = Ok(Answer::Done);
+        while let Some(&owner) = self.endpoint.oldest() {
+            match owner {
+                // That something could not be freed is no failure of this request.
+                Owner::Nobody => drop(self.receive(Sink::Answer)?),
+                Owner::Caller => outcome = self.receive(sink.take().unwrap_or(Sink::Answer))?,
+            }
+        }
+        Ok(sent.and(outcome))
+    }
+
+    /// Encodes what was freed; the last batch of it goes out with the request.
+    fn encode_freed(&mut self, freed: &FreeQueue) -> Result<(), SessionError> {
         loop {
             self.out.clear();
             for freed in freed.take_batch() {
@@ -142,44 +169,32 @@ impl Connection {
                     .request(&freed.packet(), Owner::Nobody, &mut self.out)?;
             }
             if freed.is_empty() {
-                break;
+                return Ok(());
             }
             // More than one batch: their replies are read before more is sent.
             self.write(&[])?;
             while self.endpoint.outstanding() > 0 {
-                self.receive(Sink::Answer)?;
+                drop(self.receive(Sink::Answer)?);
             }
         }
-        let requested = self.endpoint.request(packet, Owner::Caller, &mut self.out);
-        let sent = match requested {
-            Ok(()) => self.send(packet.payload(), source),
-            Err(error) => {
-                // What was freed has to go all the same.
-                self.write(&[])?;
-                Err(error.into())
-            }
-        };
-        if let Err(error) = &sent
-            && error.is_fatal()
-        {
-            return Err(error.clone());
+    }
+
+    /// Nothing more can be sent. What the server said before it closed the connection tells more of why.
+    fn last_words(&mut self, error: SessionError) -> SessionError {
+        const MOMENT: Duration = Duration::from_secs(1);
+        if matches!(&error, SessionError::Transport(error) if error.is_timeout()) {
+            return error;
         }
-        let mut sink = Some(sink);
-        let mut answer = Ok(Answer::Done);
-        while let Some(&owner) = self.endpoint.oldest() {
-            match owner {
-                Owner::Nobody => {
-                    // That something could not be freed is no failure of this request.
-                    if let Err(error) = self.receive(Sink::Answer)
-                        && error.is_fatal()
-                    {
-                        return Err(error);
-                    }
-                }
-                Owner::Caller => answer = self.receive(sink.take().unwrap_or(Sink::Answer)),
+        self.limit = Some(MOMENT);
+        self.reply_timeout = self.limit;
+        while self.endpoint.outstanding() > 0 {
+            match self.receive(Sink::Answer) {
+                Ok(Err(said)) | Err(said) if said.is_session_timeout() => return said,
+                Ok(_) => {}
+                Err(_) => break,
             }
         }
-        sent.and(answer)
+        error
     }
 
     /// Writes what was encoded, and the payload behind it.
@@ -216,16 +231,16 @@ impl Connection {
 
     fn write(&mut self, payload: &[u8]) -> Result<(), SessionError> {
         self.stream
-            .set_deadline(Deadline::each_wait(Step::Send, self.reply_timeout));
+            .set_deadline(Deadline::each_wait(Step::Send, self.limit));
         self.stream.write_all(&self.out, payload)?;
         self.out.clear();
         Ok(())
     }
 
     /// Reads the next reply, with its payload.
-    fn receive(&mut self, sink: Sink<'_>) -> Result<Answer, SessionError> {
+    fn receive(&mut self, sink: Sink<'_>) -> Result<Outcome, SessionError> {
         self.stream
-            .set_deadline(Deadline::each_wait(Step::Reply, self.reply_timeout));
+            .set_deadline(Deadline::each_wait(Step::Reply, self.limit));
         loop {
             let received = self.endpoint.receive(self.incoming.bytes());
             let received = received.map_err(|source| SessionError::Protocol {
@@ -251,6 +266,7 @@ impl Connection {
                     });
                 }
             };
+            self.limit = self.reply_timeout;
             let (announced, mut left) = match reply {
                 Reply::ReturnedBulk { text: true, nbytes } => (Announced::Text, nbytes),
                 Reply::ReturnedBulk { nbytes, .. } => (Announced::Bytes, nbytes),
@@ -258,7 +274,7 @@ impl Connection {
                 reply => {
                     let answer = Answer::of(reply);
                     self.incoming.consume(consumed);
-                    return answer;
+                    return Ok(answer);
                 }
             };
             self.incoming.consume(consumed);
@@ -269,8 +285,13 @@ impl Connection {
                 &mut self.incoming,
                 &mut self.stream,
             );
+            if let Err(error) = &answer
+                && error.is_fatal()
+            {
+                return Err(error.clone());
+            }
             self.incoming.skip_payload(&mut self.stream, left)?;
-            return answer;
+            return Ok(answer);
         }
     }
 

@@ -35,7 +35,10 @@ impl Connect for Connector {
         session_timeout: Option<Duration>,
     ) -> Result<RemoteSession, SessionError> {
         let address = Address::new(&allocation.host, allocation.port);
-        let options = self.options.clone().with_session_timeout(session_timeout);
+        let options = self
+            .options
+            .clone()
+            .with_session_timeout(session_timeout.unwrap_or_default());
         RemoteSession::connect(&address, &allocation.match_key, &options).await
     }
 }

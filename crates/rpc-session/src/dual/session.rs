@@ -64,7 +64,6 @@ impl RemoteSession {
         context
             .init(constructor.map_or(&[], |constructor| constructor.values()))
             .await?;
-        context.link.opened(options);
         Ok(Self { context })
     }
 

@@ -33,11 +33,11 @@ impl TrackerClient {
     /// | the tracker's answer breaks the protocol | closed | try again on a new one |
     /// | the tracker refused | kept | try again |
     /// | `connect` failed | kept | try again, with another allocation |
-    /// | [`RequestOptions::wait_timeout`] passed | closed | [`TrackerClientError::WaitTimedOut`] |
+    /// | [`RequestOptions::with_wait_timeout`] passed | closed | [`TrackerClientError::WaitTimedOut`] |
     /// | the request is larger than the limit of a frame | closed | its error |
     /// | all tries are used, or none is allowed | | [`TrackerClientError::Exhausted`], with the last error |
     ///
-    /// Between tries there is a pause, see [`RequestOptions::backoff`]. The pause of
+    /// Between tries there is a pause, see [`RequestOptions::with_backoff`]. The pause of
     /// [`TrackerClientOptions::connect_retry`](crate::TrackerClientOptions::connect_retry) is a part of
     /// one try: so long, a tracker may be away at no cost.
     ///

@@ -16,7 +16,7 @@ const ALMOST_ALL: f64 = 0.95;
 #[bisync]
 impl TrackerClient {
     /// Requests a session and runs `work` on it; once more, on another session, if that fails, as
-    /// devices do drop out. So `work` may start twice, see [`RequestOptions::max_runs`].
+    /// devices do drop out. So `work` may start twice, see [`RequestOptions::with_max_runs`].
     ///
     /// | what happened | then |
     /// | --- | --- |

@@ -1,7 +1,6 @@
 //! Trackers that cannot be reached, and peers that are none.
 
 use std::error::Error;
-use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use rpc_transport::ConnectOptions;
 
 use super::farm::{GRANT, REQUEST, Servers, client, options};
 use super::{TrackerClient, bisync, twin_test};
-use crate::support::{Door, FakeTracker, MAGIC, events, nobody};
+use crate::support::{Door, FakeTracker, MAGIC, Reserved, events};
 
 const REFUSING: &str = "the tracker refuses connections";
 
@@ -25,19 +24,19 @@ fn patient(interval: u64, total: u64) -> TrackerClientOptions {
 #[bisync]
 #[twin_test]
 async fn a_tracker_that_starts_later_is_found() {
-    let address = nobody();
+    let reserved = Reserved::port();
+    let address = reserved.address();
     let (guard, events) = events::collect();
-    let late = address.to_string();
     let tracker = thread::spawn(move || {
         assert!(events.iter().any(|event| event.contains(REFUSING)));
-        FakeTracker::on(TcpListener::bind(late).unwrap(), |door| {
+        FakeTracker::on(reserved.listen(), |door| {
             let mut peer = door.accept();
             peer.expect(REQUEST);
             peer.answer(GRANT);
         })
     });
     let client = TrackerClient::with_options(address, patient(5, 20_000));
-    let wanted = options().max_tries(1);
+    let wanted = options().with_max_tries(1);
     let session = client.request(&wanted, &Servers::good()).await;
     assert_eq!(session.unwrap(), "k:0.5");
     drop(guard);
@@ -47,7 +46,8 @@ async fn a_tracker_that_starts_later_is_found() {
 #[bisync]
 #[twin_test]
 async fn patience_with_a_tracker_that_refuses_ends() {
-    let client = TrackerClient::with_options(nobody(), patient(10, 50));
+    let reserved = Reserved::port();
+    let client = TrackerClient::with_options(reserved.address(), patient(10, 50));
     let (guard, events) = events::collect();
     let start = Instant::now();
     let error = client.ping().await.unwrap_err();
@@ -66,10 +66,11 @@ async fn patience_with_a_tracker_that_refuses_ends() {
 #[twin_test]
 async fn without_patience_each_refusal_is_a_try() {
     let off = TrackerClientOptions::default().with_connect_retry(None);
-    let client = TrackerClient::with_options(nobody(), off);
+    let reserved = Reserved::port();
+    let client = TrackerClient::with_options(reserved.address(), off);
     let (guard, events) = events::collect();
     let error = client
-        .request(&options().max_tries(3), &Servers::good())
+        .request(&options().with_max_tries(3), &Servers::good())
         .await;
     let error = error.unwrap_err();
     drop(guard);
@@ -89,8 +90,9 @@ async fn without_patience_each_refusal_is_a_try() {
 #[bisync]
 #[twin_test]
 async fn the_wait_for_a_device_ends_the_patience() {
-    let client = TrackerClient::with_options(nobody(), patient(3_600_000, 7_200_000));
-    let wanted = options().wait_timeout(Duration::from_millis(50));
+    let reserved = Reserved::port();
+    let client = TrackerClient::with_options(reserved.address(), patient(3_600_000, 7_200_000));
+    let wanted = options().with_wait_timeout(Duration::from_millis(50));
     let error = client.request(&wanted, &Servers::good()).await.unwrap_err();
     assert!(
         matches!(error, TrackerClientError::WaitTimedOut { .. }),
@@ -106,7 +108,7 @@ async fn said_to(script: fn(&Door)) -> String {
     let tracker = FakeTracker::start(script);
     let client = client(&tracker);
     let error = client
-        .request(&options().max_tries(1), &Servers::good())
+        .request(&options().with_max_tries(1), &Servers::good())
         .await;
     let error = error.unwrap_err();
     assert!(error.is_not_a_tracker(), "{error}");

@@ -74,5 +74,5 @@ pub(super) fn client(tracker: &FakeTracker) -> TrackerClient {
 }
 
 pub(super) fn options() -> RequestOptions {
-    RequestOptions::new("k").no_backoff()
+    RequestOptions::new("k").without_backoff()
 }

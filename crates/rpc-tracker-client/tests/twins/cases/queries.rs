@@ -7,7 +7,7 @@ use rpc_tracker_client::{Diagnosis, TrackerClientError, TrackerClientOptions};
 
 use super::farm::client;
 use super::{TrackerClient, bisync, twin_test};
-use crate::support::{FakeTracker, MAGIC, nobody};
+use crate::support::{FakeTracker, MAGIC, Reserved};
 
 const SUMMARY: &str = r#"[0, {"queue_info": {"a:b": {"free": 1, "pending": 2}}, "server_info": [{"key": "server:a:b", "addr": ["10.0.0.1", 9090]}, {"key": "server:proxy[a:b,c]", "addr": ["10.0.0.2", "9090"]}]}]"#;
 
@@ -120,7 +120,8 @@ async fn stop_says_the_secret() {
 #[twin_test]
 async fn a_diagnosis_tells_what_is_the_matter() {
     // At once: the default patience with a tracker that refuses is not for this.
-    let diagnosis = TrackerClient::new(nobody()).check("a:b").await;
+    let reserved = Reserved::port();
+    let diagnosis = TrackerClient::new(reserved.address()).check("a:b").await;
     assert!(
         matches!(diagnosis, Diagnosis::Unreachable(_)),
         "{diagnosis}"

@@ -4,7 +4,7 @@ use rpc_proto::tracker::{ServerAddr, ServerInfo};
 use rpc_tracker_client::{Retry, TrackerClientOptions};
 
 use super::{TrackerConnection, bisync, twin_test};
-use crate::support::{FakeTracker, nobody};
+use crate::support::{FakeTracker, Reserved};
 
 #[bisync]
 #[twin_test]
@@ -72,7 +72,8 @@ async fn a_server_hears_of_a_tracker_that_is_gone() {
 #[twin_test]
 async fn connecting_has_no_patience_of_its_own() {
     let options = TrackerClientOptions::default();
-    let error = TrackerConnection::connect(&nobody(), &options)
+    let reserved = Reserved::port();
+    let error = TrackerConnection::connect(&reserved.address(), &options)
         .await
         .unwrap_err();
     assert_eq!(error.retry(), Retry::NewConnection);

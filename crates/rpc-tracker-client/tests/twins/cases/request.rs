@@ -26,7 +26,7 @@ async fn the_greeting_goes_alone_and_the_allocation_to_connect() {
         peer.answer(GRANT);
     });
     let servers = Servers::good();
-    let wanted = options().session_timeout(Duration::from_millis(2500));
+    let wanted = options().with_session_timeout(Duration::from_millis(2500));
     let session = client(&tracker).request(&wanted, &servers).await.unwrap();
     assert_eq!(session, "k:0.5");
     let granted = Allocation {
@@ -48,7 +48,9 @@ async fn no_session_timeout_is_none_and_the_priority_is_sent() {
         peer.answer(GRANT);
     });
     let servers = Servers::good();
-    let wanted = options().priority(-7).session_timeout(Duration::ZERO);
+    let wanted = options()
+        .with_priority(-7)
+        .with_session_timeout(Duration::ZERO);
     client(&tracker).request(&wanted, &servers).await.unwrap();
     assert_eq!(servers.seen()[0].1, None);
     tracker.finish();
@@ -165,7 +167,7 @@ async fn after_five_tries_the_last_error_is_named() {
 async fn no_try_allowed_is_an_error() {
     let tracker = FakeTracker::start(|_| {});
     let servers = Servers::good();
-    let wanted = options().max_tries(0);
+    let wanted = options().with_max_tries(0);
     let error = client(&tracker)
         .request(&wanted, &servers)
         .await
@@ -190,7 +192,7 @@ async fn when_the_wait_is_over_the_connection_is_closed() {
         door.is_quiet();
     });
     let client = client(&tracker);
-    let wanted = options().wait_timeout(Duration::from_millis(500));
+    let wanted = options().with_wait_timeout(Duration::from_millis(500));
     let start = Instant::now();
     let error = client.request(&wanted, &Servers::good()).await.unwrap_err();
     assert!(start.elapsed() >= Duration::from_millis(500));
@@ -217,8 +219,8 @@ async fn the_wait_also_ends_the_tries() {
     });
     let hour = Duration::from_secs(3600);
     let wanted = options()
-        .backoff(hour, hour)
-        .wait_timeout(Duration::from_millis(500));
+        .with_backoff(hour, hour)
+        .with_wait_timeout(Duration::from_millis(500));
     let error = client(&tracker).request(&wanted, &Servers::good()).await;
     let error = error.unwrap_err();
     assert!(
@@ -260,7 +262,7 @@ async fn a_lost_idle_connection_is_replaced_without_a_pause() {
     });
     let client = client(&tracker);
     let hour = Duration::from_secs(3600);
-    let wanted = options().backoff(hour, hour).max_tries(2);
+    let wanted = options().with_backoff(hour, hour).with_max_tries(2);
     for _ in 0..2 {
         // Each script connection ends after its answer, so the second request finds it closed.
         client.request(&wanted, &Servers::good()).await.unwrap();
@@ -301,7 +303,7 @@ async fn between_tries_there_is_a_pause_that_doubles() {
             peer.answer(answer);
         }
     });
-    let wanted = options().backoff(Duration::from_millis(30), Duration::from_secs(1));
+    let wanted = options().with_backoff(Duration::from_millis(30), Duration::from_secs(1));
     let start = Instant::now();
     client(&tracker)
         .request(&wanted, &Servers::good())

@@ -52,7 +52,7 @@ async fn a_failed_run_starts_again_on_another_session() {
 async fn after_two_runs_the_last_failure_is_named() {
     let tracker = answering(&[GRANT, GRANT]);
     // A session timeout that did not pass has nothing to do with it.
-    let wanted = options().session_timeout(Duration::from_secs(3600));
+    let wanted = options().with_session_timeout(Duration::from_secs(3600));
     let result: Result<(), _> = client(&tracker)
         .request_and_run(&wanted, &Servers::good(), async |_| Err("wrong shape"))
         .await;
@@ -70,7 +70,7 @@ async fn after_two_runs_the_last_failure_is_named() {
 async fn a_run_that_fails_when_the_session_is_over_is_a_timeout() {
     let tracker = answering(&[GRANT]);
     let limit = Duration::from_millis(40);
-    let wanted = options().session_timeout(limit);
+    let wanted = options().with_session_timeout(limit);
     let result: Result<(), _> = client(&tracker)
         .request_and_run(&wanted, &Servers::good(), async |_| {
             let start = Instant::now();
@@ -101,7 +101,7 @@ async fn the_wait_in_the_queue_is_not_charged_to_the_session() {
         peer.answer(GRANT);
         peer.expect_end();
     });
-    let wanted = options().session_timeout(limit).max_runs(1);
+    let wanted = options().with_session_timeout(limit).with_max_runs(1);
     let result: Result<(), _> = client(&tracker)
         .request_and_run(&wanted, &Servers::good(), async |_| Err("fails at once"))
         .await;
@@ -120,7 +120,7 @@ async fn a_failed_request_counts_as_a_run() {
     let client = client(&tracker);
     // On a task or thread of its own, to see that this can be done.
     let running = spawn!({
-        let (wanted, servers) = (options().max_tries(1), Servers::good());
+        let (wanted, servers) = (options().with_max_tries(1), Servers::good());
         let work = async |session: String| Ok::<_, String>(session);
         client.request_and_run(&wanted, &servers, work).await
     });
@@ -132,7 +132,7 @@ async fn a_failed_request_counts_as_a_run() {
 #[twin_test]
 async fn a_failed_request_surfaces_as_it_is_when_it_was_the_last() {
     let tracker = answering(&[GRANT, "-1"]);
-    let wanted = options().max_tries(1);
+    let wanted = options().with_max_tries(1);
     let result: Result<(), _> = client(&tracker)
         .request_and_run(&wanted, &Servers::good(), async |_| {
             Err("the device is gone")
@@ -151,7 +151,7 @@ async fn a_wait_that_is_over_is_not_started_again() {
         while peer.next_frame().is_some() {}
         door.is_quiet();
     });
-    let wanted = options().wait_timeout(Duration::from_millis(30));
+    let wanted = options().with_wait_timeout(Duration::from_millis(30));
     let result = client(&tracker)
         .request_and_run(&wanted, &Servers::good(), async |_| Ok::<_, String>(()))
         .await;
@@ -168,7 +168,7 @@ async fn a_wait_that_is_over_is_not_started_again() {
 async fn no_run_allowed_is_an_error() {
     let tracker = FakeTracker::start(|door| door.is_quiet());
     let result = client(&tracker)
-        .request_and_run(&options().max_runs(0), &Servers::good(), async |_| {
+        .request_and_run(&options().with_max_runs(0), &Servers::good(), async |_| {
             Ok::<_, String>(())
         })
         .await;

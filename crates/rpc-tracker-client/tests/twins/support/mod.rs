@@ -1,11 +1,12 @@
 //! A tracker that follows a script, on a thread of its own.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rpc_transport::Address;
+use socket2::{Domain, Socket, Type};
 
 pub(crate) mod events;
 
@@ -26,7 +27,7 @@ impl FakeTracker {
     }
 
     pub(crate) fn on(listener: TcpListener, script: impl FnOnce(&Door) + Send + 'static) -> Self {
-        let address = address_of(&listener);
+        let address = Address::new("127.0.0.1", listener.local_addr().unwrap().port());
         listener.set_nonblocking(true).unwrap();
         let script = thread::spawn(move || script(&Door(listener)));
         Self { address, script }
@@ -44,14 +45,27 @@ impl FakeTracker {
     }
 }
 
-pub(crate) fn address_of(listener: &TcpListener) -> Address {
-    let address = listener.local_addr().unwrap();
-    Address::new(&address.ip().to_string(), address.port())
-}
+/// A port where nobody listens, and that nobody else is given: connections to it are refused.
+pub(crate) struct Reserved(Socket);
 
-/// An address where nobody listens.
-pub(crate) fn nobody() -> Address {
-    address_of(&TcpListener::bind("127.0.0.1:0").unwrap())
+impl Reserved {
+    pub(crate) fn port() -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket
+            .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+            .unwrap();
+        Self(socket)
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        let address = self.0.local_addr().unwrap().as_socket().unwrap();
+        Address::new("127.0.0.1", address.port())
+    }
+
+    pub(crate) fn listen(self) -> TcpListener {
+        self.0.listen(16).unwrap();
+        self.0.into()
+    }
 }
 
 /// Where clients come in.
