@@ -78,3 +78,11 @@ impl DecodeError {
         }
     }
 }
+
+/// An error and its sources, as a program prints them.
+#[cfg(test)]
+pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<_> = chain.map(ToString::to_string).collect();
+    texts.join(": ")
+}

@@ -82,7 +82,7 @@ pub enum RequestError {
 #[non_exhaustive]
 pub enum EndpointError {
     /// Bytes that are no packet.
-    #[error("the peer's packet is malformed: {0}")]
+    #[error("the peer's packet is malformed")]
     Malformed(#[from] DecodeError),
     /// A packet that does not answer the request before it.
     #[error("unexpected {found} packet from the peer, where {expected} was due")]

@@ -7,6 +7,7 @@ mod results;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::in_full;
 use crate::packet::tests::strategies as any_of;
 use crate::{DataType, Device, DeviceAttr, Returned, Shape, Syscall, TensorView, Value, Values};
 
@@ -133,7 +134,7 @@ fn broken(request: Packet<'static>, hex: &str) -> String {
     let error = endpoint.receive(&bytes(hex)).unwrap_err();
     assert_eq!(endpoint.abandon().collect::<Vec<_>>(), [0, 1]);
     assert_eq!(endpoint.outstanding(), 0);
-    error.to_string()
+    in_full(&error)
 }
 
 #[test]
@@ -183,7 +184,8 @@ fn the_end_of_a_session() {
 
 #[test]
 fn what_nobody_asked_for_breaks_the_session() {
-    let unasked = |hex: &str| after(&[]).receive(&bytes(hex)).unwrap_err().to_string();
+    let unasked = |hex: &str| after(&[]).receive(&bytes(hex)).unwrap_err();
+    let unasked = |hex: &str| in_full(&unasked(hex));
     assert_eq!(
         unasked(VOID),
         "unexpected return packet from the peer, where nothing was due"
@@ -257,7 +259,7 @@ fn limits() {
         match endpoint.receive(&bytes(hex)) {
             Ok(Received::Reply { reply, .. }) => Ok(reply.payload()),
             Ok(other) => panic!("{other:?}"),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(in_full(&error)),
         }
     };
     let over = |what: &str| {

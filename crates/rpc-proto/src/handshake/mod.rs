@@ -102,7 +102,7 @@ pub enum HandshakeError {
         needed: u64,
     },
     /// The length of the peer's key is negative or over its limit.
-    #[error("the server's answer to the handshake is wrong: {0}")]
+    #[error("the server's answer to the handshake is wrong")]
     Decode(#[from] DecodeError),
 }
 

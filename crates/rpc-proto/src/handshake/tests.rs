@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::in_full;
 
 /// Recorded from apache-tvm 0.27.0.post1: the answer of the server whose key is "x1".
 const ACCEPTED: &[u8] = b"\x71\xf2\x0f\x00\x09\x00\x00\x00server:x1";
@@ -103,7 +104,7 @@ fn refusals_are_told_apart() {
 
 #[test]
 fn strangers_are_named() {
-    let says = |input: &[u8]| handshake().receive(input).unwrap_err().to_string();
+    let says = |input: &[u8]| in_full(&handshake().receive(input).unwrap_err());
     assert_eq!(
         says(b"\x71\xf2\x02\x00"),
         "not a TVM RPC server: answered with bytes 71 f2 02 00 (this is a tracker)"
@@ -161,7 +162,7 @@ fn lengths_are_checked_before_anything_is_taken() {
     ] {
         let error = handshake().receive(&with_length(length)).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            in_full(&error),
             format!("the server's answer to the handshake is wrong: {says}")
         );
     }

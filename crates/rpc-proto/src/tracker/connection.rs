@@ -113,13 +113,13 @@ pub enum ConnectionError {
         bytes: u64,
     },
     /// The length of a reply is not allowed; nothing was allocated for it.
-    #[error("the tracker's reply is wrong: {0}")]
+    #[error("the tracker's reply is wrong")]
     Decode(#[from] DecodeError),
     /// The text of a reply is none of the protocol.
-    #[error("the tracker's reply is wrong: {0}")]
+    #[error("the tracker's reply is wrong")]
     Message(#[from] MessageError),
     /// The request is larger than the limit; nothing was sent.
-    #[error("the request cannot be sent: {0}")]
+    #[error("the request cannot be sent")]
     TooLarge(#[from] OverLimit),
     /// A request was sent before the greeting or the last reply came.
     #[error("a tracker connection takes one request at a time, and is still waiting")]

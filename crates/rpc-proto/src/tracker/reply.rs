@@ -48,7 +48,7 @@ pub enum ReplyError {
         reply: String,
     },
     /// The answer breaks the protocol. The connection is of no further use.
-    #[error("the tracker's answer is wrong: {0}")]
+    #[error("the tracker's answer is wrong")]
     Malformed(#[from] MessageError),
 }
 
@@ -267,7 +267,7 @@ mod tests {
             "the tracker refused: it answered -1"
         );
         assert_eq!(
-            Reply::Done.into_allocation().unwrap_err().to_string(),
+            crate::error::in_full(&Reply::Done.into_allocation().unwrap_err()),
             "the tracker's answer is wrong: \
              reply: expected [0, [host, port, match key]], found 0"
         );

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::in_full;
 use crate::tracker::Allocation;
 
 /// Recorded from the tracker of apache-tvm 0.27.0.post1: the answer to a REQUEST.
@@ -48,7 +49,7 @@ fn greets_alone_and_waits_for_the_echo() {
 fn strangers_are_named() {
     let says = |input: &[u8]| {
         let mut connection = Connection::new(Limits::default(), &mut Vec::new());
-        connection.receive(input).unwrap_err().to_string()
+        in_full(&connection.receive(input).unwrap_err())
     };
     assert_eq!(
         says(b"HTTP/1.1 400 Bad Request\r\n"),
@@ -133,7 +134,7 @@ fn lengths_are_checked_before_anything_is_taken() {
         let mut connection = waiting();
         let error = connection.receive(&i32::to_le_bytes(length)).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            in_full(&error),
             format!("the tracker's reply is wrong: {says}")
         );
         assert_eq!(connection.end(), ConnectionError::Broken);
@@ -151,7 +152,7 @@ fn a_refusal_leaves_the_connection_usable_and_a_broken_reply_does_not() {
     let mut connection = waiting();
     let error = connection.receive(b"\x03\0\0\0NaN").unwrap_err();
     assert_eq!(
-        error.to_string(),
+        in_full(&error),
         "the tracker's reply is wrong: not JSON: expected value at line 1 column 1: NaN"
     );
     assert!(!connection.is_idle());
