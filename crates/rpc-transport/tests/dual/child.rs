@@ -131,7 +131,7 @@ async fn a_child_that_is_gone_already_is_reaped() {
 #[bisync]
 #[twin_test]
 async fn a_child_that_stays_is_ended_and_reaped() {
-    let mut stream = spawn(shell("trap '' HUP TERM INT PIPE; echo $$; exec sleep 1000"));
+    let mut stream = spawn(shell("trap '' HUP TERM INT PIPE; echo $$; exec sleep 60"));
     let process = process_ids(&mut stream, 1).await[0];
     drop(stream);
     assert_reaped(process);
