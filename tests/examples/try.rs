@@ -27,14 +27,7 @@ fn main() -> ExitCode {
     let library = modules::VADD.shared_library();
     let library = library.to_string_lossy();
     let run = [
-        &[
-            "run",
-            &library,
-            "--tracker",
-            &tracker,
-            "--key",
-            "demo",
-        ][..],
+        &["run", &library, "--tracker", &tracker, "--key", "demo"][..],
         &[
             "--func",
             modules::VADD.function,

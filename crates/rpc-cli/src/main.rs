@@ -1,2 +1,56 @@
-//! x
-fn main() {}
+//! `tvm-rpc`: what a person does with Apache TVM's RPC at a terminal.
+//!
+//! | module | what is in it |
+//! | --- | --- |
+//! | [`args`] | the options |
+//! | [`commands`] | one module for each command |
+//! | [`tracker`], [`open`] | from options to a tracker, and to a session |
+//! | [`scalar`], [`argspec`], [`timespec`] | the grammars of what is passed to functions |
+//! | [`element`], [`tensor`], [`npy`] | tensors on this side |
+//! | [`value`], [`report`] | results, for people and as JSON |
+//! | [`stdio`], [`progress`] | what the terminal sees |
+//!
+//! Exit status: 0 done, 1 failed, 2 wrong usage.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod argspec;
+mod commands;
+mod element;
+mod npy;
+mod open;
+mod progress;
+mod report;
+mod scalar;
+mod stdio;
+mod tensor;
+mod timespec;
+mod tracker;
+mod usage;
+mod value;
+
+use args::Cli;
+use usage::UsageError;
+
+const FAILED: u8 = 1;
+const WRONG_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match stdio::start_logs(cli.verbose).and_then(|()| commands::run(cli.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has enough of it.
+        Err(error) if stdio::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            stdio::error(&error);
+            match error.is::<UsageError>() {
+                true => WRONG_USAGE.into(),
+                false => FAILED.into(),
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The commands, one module each.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::args::Command;
+
+pub(crate) mod call;
+pub(crate) mod download;
+pub(crate) mod ls;
+pub(crate) mod query;
+pub(crate) mod rm;
+pub(crate) mod run;
+pub(crate) mod upload;
+
+/// Runs the command that was given.
+pub(crate) fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Query(arguments) => query::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Call(arguments) => call::run(&arguments),
+        Command::Upload(arguments) => upload::run(&arguments),
+        Command::Download(arguments) => download::run(&arguments),
+        Command::Ls(arguments) => ls::run(&arguments),
+        Command::Rm(arguments) => rm::run(&arguments),
+    }
+}
+
+/// Bytes of a file that is going to be sent.
+fn file_bytes(path: &Path) -> Result<u64> {
+    let metadata = fs::metadata(path).with_context(|| path.display().to_string())?;
+    ensure!(metadata.is_file(), "{} is not a file", path.display());
+    Ok(metadata.len())
+}

@@ -1,0 +1,105 @@
+//! Standard output, standard error and logs.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use tracing_subscriber::EnvFilter;
+
+use crate::usage::wrong_usage;
+
+const LOG_VARIABLE: &str = "TVM_RPC_LOG";
+
+/// Writes to standard output. The error is always an [`io::Error`], see [`is_broken_pipe`].
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Clears the terminal, if standard output is one.
+pub(crate) fn clear() -> Result<()> {
+    const ERASE_AND_GO_TO_TOP: &str = "\x1b[2J\x1b[H";
+    match io::stdout().is_terminal() {
+        true => print(ERASE_AND_GO_TO_TOP),
+        false => Ok(()),
+    }
+}
+
+/// Prints one JSON document over several lines.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(document)?))
+}
+
+/// Prints one JSON document on a line of its own.
+pub(crate) fn print_json_line(document: &impl Serialize) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string(document)?))
+}
+
+/// Did whoever reads our standard output stop reading?
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Says on standard error what takes long, or what else is no error.
+pub(crate) fn note(text: &str) {
+    to_stderr(&format!("note: {text}"));
+}
+
+/// Says on standard error, in one line, why the command failed.
+pub(crate) fn error(error: &anyhow::Error) {
+    to_stderr(&format!("error: {}", one_line(&format!("{error:#}"))));
+}
+
+fn to_stderr(line: &str) {
+    // Nobody is left to be told that standard error is closed.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Servers report errors of many lines.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// Sends logs to standard error if the user wants some: by `--verbose`, or by a filter in
+/// [`LOG_VARIABLE`], which counts more.
+pub(crate) fn start_logs(verbose: bool) -> Result<()> {
+    let filter = std::env::var(LOG_VARIABLE).unwrap_or_default();
+    let filter = match (filter.as_str(), verbose) {
+        ("", false) => return Ok(()),
+        ("", true) => EnvFilter::new("debug"),
+        (filter, _) => EnvFilter::try_new(filter)
+            .map_err(|error| wrong_usage(format!("{LOG_VARIABLE}={filter}: {error}")))?,
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_with_all_its_causes() {
+        let error = anyhow::anyhow!("Check failed:\n  x == y\n\nhere").context("cannot run");
+        assert_eq!(
+            one_line(&format!("{error:#}")),
+            "cannot run: Check failed: x == y here"
+        );
+    }
+
+    #[test]
+    fn a_broken_pipe_is_known_also_in_context() {
+        let broken = || anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(is_broken_pipe(&broken()));
+        assert!(is_broken_pipe(&broken().context("while printing")));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("broken pipe")));
+    }
+}
