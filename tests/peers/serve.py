@@ -1,6 +1,6 @@
 """Run one peer of the reference implementation for the tests, on loopback.
 
-    serve.py tracker [--port P]
+    serve.py tracker [--port P] [--stop-key K]
     serve.py server  [--port P] [--key K] [--tracker H:P] [--custom-addr A] [--test-functions]
     serve.py proxy   [--port P] [--tracker H:P]
 
@@ -44,6 +44,7 @@ def parse_arguments():
         role.add_argument("--port", type=int, help="exactly this port, instead of a free one")
     for role in (server, proxy):
         role.add_argument("--tracker", type=address, metavar="HOST:PORT")
+    tracker.add_argument("--stop-key", default="")
     server.add_argument("--key", default="")
     server.add_argument("--custom-addr")
     server.add_argument("--test-functions", action="store_true")
@@ -51,8 +52,11 @@ def parse_arguments():
 
 
 def start_tracker(args, ports):
+    from tvm.rpc import base
     from tvm.rpc.tracker import PopenTrackerServerState
 
+    # The tracker draws its stop key at random and cannot be given one.
+    base.random_key = lambda prefix: args.stop_key
     return PopenTrackerServerState(HOST, **ports)
 
 

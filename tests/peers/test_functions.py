@@ -3,7 +3,10 @@
 rpc.test.ret(kind)         returns the value of RETURNS of that name
 rpc.test.describe(*args)   says what arrived, arguments separated by "; " (see `describe`)
 rpc.test.sleep(seconds)    returns None after that time
+rpc.test.hang(path)        creates that file and never returns
 rpc.test.raise(kind, msg)  raises the builtin exception of that name
+rpc.test.shared(kind)      returns the object of SHARED of that name, the same one each time
+rpc.test.use_count(kind)   how many references to that object there are
 rpc.test.abort()           ends the session's process with SIGABRT; the reference's server
                            accepts no connection after that
 """
@@ -12,6 +15,8 @@ import builtins
 import ctypes
 import json
 import os
+import pathlib
+import threading
 import time
 
 import numpy as np
@@ -39,6 +44,13 @@ RETURNS = {
     "function": lambda: lambda x: x + 1,
     "module": tvm_ffi.system_lib,
     "object": lambda: tvm_ffi.Shape((2, 3)),
+}
+
+
+SHARED = {
+    "tensor": tvm.runtime.tensor(np.arange(3, dtype="float32")),
+    "function": tvm_ffi.convert(lambda x: x + 1),
+    "object": tvm_ffi.Shape((2, 3)),
 }
 
 
@@ -88,13 +100,25 @@ def raise_error(kind, message):
     raise getattr(builtins, kind)(message)
 
 
+def hang(path):
+    pathlib.Path(path).touch()
+    threading.Event().wait()
+
+
+def use_count(kind):
+    return tvm.get_global_func("testing.object_use_count")(SHARED[kind])
+
+
 def register():
     """Register the functions in this process; sessions inherit them, as forks of it."""
     functions = {
         "rpc.test.ret": lambda kind: RETURNS[kind](),
         "rpc.test.describe": describe,
         "rpc.test.sleep": time.sleep,
+        "rpc.test.hang": hang,
         "rpc.test.raise": raise_error,
+        "rpc.test.shared": lambda kind: SHARED[kind],
+        "rpc.test.use_count": use_count,
         "rpc.test.abort": os.abort,
     }
     for name, function in functions.items():

@@ -5,10 +5,28 @@
 //! its peers.
 
 use std::net::SocketAddr;
+use std::process::Command;
 
 use process::PeerProcess;
 
+use crate::prepared_path;
+
 mod process;
+
+/// What `code` prints, run by the Python that has the reference's package.
+///
+/// # Panics
+///
+/// When it fails.
+pub fn python(code: &str) -> String {
+    let output = Command::new(prepared_path("TVM_RPC_PYTHON"))
+        .args(["-B", "-c", code])
+        .output()
+        .expect("start the Python of TVM_RPC_PYTHON");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the Python code failed:\n{stderr}");
+    String::from_utf8(output.stdout).expect("the output is UTF-8")
+}
 
 /// A running tracker.
 #[derive(Debug)]
@@ -17,6 +35,9 @@ pub struct Tracker {
 }
 
 impl Tracker {
+    /// The secret that ends it.
+    pub const STOP_KEY: &str = "stop:0.25";
+
     /// Starts a tracker on a free port.
     ///
     /// # Panics
@@ -24,8 +45,14 @@ impl Tracker {
     /// When it does not listen within 30 seconds.
     pub fn start() -> Self {
         Self {
-            process: PeerProcess::start("tracker", &[]),
+            process: Self::start_process(&[]),
         }
+    }
+
+    fn start_process(arguments: &[String]) -> PeerProcess {
+        let mut all = vec![format!("--stop-key={}", Self::STOP_KEY)];
+        all.extend_from_slice(arguments);
+        PeerProcess::start("tracker", &all)
     }
 
     /// Where it listens.
@@ -46,7 +73,7 @@ impl Tracker {
     pub fn restart_on_same_port(&mut self) {
         self.process.kill();
         let port = self.addr().port().to_string();
-        self.process = PeerProcess::start("tracker", &["--port".to_owned(), port]);
+        self.process = Self::start_process(&["--port".to_owned(), port]);
     }
 }
 

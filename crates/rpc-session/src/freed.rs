@@ -2,8 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rpc_proto::{Device, HandleKind, Packet, Returned, Syscall, Value};
+use rpc_proto::{Device, HandleKind, Packet, Syscall};
+#[cfg(feature = "async")]
+use rpc_proto::{Returned, Value};
 
+#[cfg(feature = "async")]
 use crate::answer::Answer;
 
 /// One thing of the server's that nobody here holds any more.

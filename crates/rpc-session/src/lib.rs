@@ -70,6 +70,8 @@
 #![forbid(unsafe_code)]
 // The files of `dual` belong to both twins.
 #![allow(clippy::duplicate_mod)]
+// What the twins share has no user without them.
+#![cfg_attr(not(any(feature = "sync", feature = "async")), allow(dead_code))]
 
 mod answer;
 #[cfg(feature = "async")]

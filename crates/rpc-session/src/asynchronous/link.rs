@@ -15,6 +15,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -31,13 +32,15 @@ use crate::answer::Answer;
 use crate::freed::{FreeQueue, Freed, Orphan};
 use crate::{SessionError, SessionOptions};
 
+/// What the end of a session waits for, it waits for so long.
+const MOMENT: Duration = Duration::from_secs(1);
+
 /// Shared by a session and all that came out of it; the last one ends the session.
 #[derive(Debug)]
 pub(crate) struct Link {
     shared: Arc<Shared>,
-    reading: JoinHandle<()>,
-    /// Nothing once it has ended.
-    writing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+    /// Those that [`Link::close`] did not see end.
+    tasks: tokio::sync::Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What callers and tasks have in common.
@@ -53,6 +56,8 @@ struct Shared {
     failure: OnceLock<SessionError>,
     /// Tells those who wait for the peer that there is a [`Shared::failure`].
     over: Notify,
+    /// The session ended before all requests were answered.
+    unanswered: AtomicBool,
     reply_timeout: Option<Duration>,
     max_payload: u64,
 }
@@ -158,6 +163,7 @@ impl Link {
             work: Notify::new(),
             failure: OnceLock::new(),
             over: Notify::new(),
+            unanswered: AtomicBool::new(false),
             reply_timeout: options.reply_timeout,
             max_payload: limits.payload,
         });
@@ -167,12 +173,11 @@ impl Link {
             left: 0,
             limit: Some(options.init_timeout),
         };
-        let reading = tokio::spawn(Arc::clone(&shared).read_replies(half));
+        let reading = tokio::spawn(Arc::clone(&shared).read_all(half));
         let writing = tokio::spawn(Arc::clone(&shared).write_leftovers());
         Self {
             shared,
-            reading,
-            writing: tokio::sync::Mutex::new(Some(writing)),
+            tasks: tokio::sync::Mutex::new(vec![reading, writing]),
         }
     }
 
@@ -216,24 +221,19 @@ impl Link {
 
     /// Ends the session; what is called later fails.
     pub(crate) async fn close(&self) {
-        self.end();
-        let mut writing = self.writing.lock().await;
-        if let Some(task) = &mut *writing {
-            let _ = task.await;
-            *writing = None;
-        }
-    }
-
-    /// The writing task says goodbye, and is then done.
-    fn end(&self) {
         self.shared.fail(SessionError::Closed);
-        self.reading.abort();
+        let mut tasks = self.tasks.lock().await;
+        while let Some(task) = tasks.last_mut() {
+            let _ = task.await;
+            tasks.pop();
+        }
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.end();
+        // The tasks say goodbye, and are then done.
+        self.shared.fail(SessionError::Closed);
     }
 }
 
@@ -284,7 +284,6 @@ impl Shared {
         &self,
         writing: impl Future<Output = Result<(), SessionError>>,
     ) -> Result<(), SessionError> {
-        const MOMENT: Duration = Duration::from_secs(1);
         let error = match self.unless_over(writing).await {
             Err(error) if error.is_fatal() => error,
             written => return written,
@@ -300,6 +299,9 @@ impl Shared {
     /// Callers whose waiter is dropped ask [`Shared::why_over`].
     fn abandon_all(&self) {
         let waiters: Vec<_> = lock(&self.endpoint).abandon().collect();
+        if !waiters.is_empty() {
+            self.unanswered.store(true, Ordering::Relaxed);
+        }
         drop(waiters);
     }
 
@@ -388,11 +390,26 @@ impl Shared {
     }
 
     /// The reading task.
-    async fn read_replies(self: Arc<Self>, mut half: ReadHalf) {
+    async fn read_all(self: Arc<Self>, half: ReadHalf) {
+        let half = Arc::clone(&self).read_replies(half).await;
+        let closed = matches!(self.failure.get(), Some(SessionError::Closed));
+        if let Some(mut half) = half
+            && closed
+            && self.unanswered.load(Ordering::Relaxed)
+        {
+            // A server whose replies are not taken fails: that of the reference serves nobody then.
+            half.reader
+                .set_deadline(Deadline::total(Step::Reply, Some(MOMENT)));
+            let _ = half.incoming.skip_payload(&mut half.reader, u64::MAX).await;
+        }
+    }
+
+    /// Reads until the session is over, and gives back the reading half, unless it is lent to somebody.
+    async fn read_replies(self: Arc<Self>, mut half: ReadHalf) -> Option<ReadHalf> {
         // The last answer, if it was that the time is up. Servers close the connection behind it.
         let mut expired = None;
         loop {
-            match self.next_reply(&mut half).await {
+            match self.unless_over(self.next_reply(&mut half)).await {
                 Ok((waiter, Next::Answer(answer))) => {
                     let failure = answer.as_ref().err();
                     expired = failure.filter(|error| error.is_session_timeout()).cloned();
@@ -417,13 +434,15 @@ impl Shared {
                     } else {
                         drop(lease);
                     }
-                    let Ok(lent) = returned.await else { return };
-                    half = lent;
+                    let lent = async { returned.await.map_err(|_| self.why_over()) };
+                    half = self.unless_over(lent).await.ok()?;
                     let (left, limit) = (half.left, half.limit);
                     half.reader
                         .set_deadline(Deadline::each_wait(Step::Reply, limit));
-                    if let Err(error) = half.incoming.skip_payload(&mut half.reader, left).await {
-                        self.fail(error.into());
+                    let skipping = half.incoming.skip_payload(&mut half.reader, left);
+                    let skipping = async { skipping.await.map_err(SessionError::from) };
+                    if let Err(error) = self.unless_over(skipping).await {
+                        self.fail(error);
                     }
                 }
                 Err(error) => {
@@ -432,7 +451,7 @@ impl Shared {
             }
             half.limit = self.reply_timeout;
             if self.failure.get().is_some() {
-                return;
+                return Some(half);
             }
         }
     }
@@ -462,7 +481,12 @@ impl Shared {
                         && silent >= allowed
                     {
                         let (peer, step) = (self.peer.clone(), Step::Reply);
-                        return Err(TransportError::TimedOut { peer, step, allowed }.into());
+                        return Err(TransportError::TimedOut {
+                            peer,
+                            step,
+                            allowed,
+                        }
+                        .into());
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -540,7 +564,6 @@ impl Shared {
 
     /// Closes the connection for writing, with or without telling the server that the session ends.
     async fn leave(&self, goodbye: bool) {
-        const MOMENT: Duration = Duration::from_secs(1);
         let leaving = async {
             let mut outbox = self.outbox.lock().await;
             if goodbye {

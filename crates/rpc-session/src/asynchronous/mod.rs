@@ -4,6 +4,10 @@
 //! A call whose future is dropped does no harm: its answer is read all the same, and what it brings is
 //! freed. While a future reads a large result (a tensor, a file), the answers behind it wait for it, so
 //! it should be polled to its end or dropped.
+//!
+//! Close a session before its runtime ends: tasks of the runtime say goodbye to the server and take the
+//! replies that are still due. A server that cannot send them fails, and the reference's Python server
+//! then serves nobody any more.
 
 mod link;
 #[path = "../dual"]
@@ -21,6 +25,8 @@ mod dual {
     /// Where a download goes.
     pub type DynWrite<'a> = dyn tokio::io::AsyncWrite + Send + Unpin + 'a;
 
+    #[cfg(feature = "ndarray")]
+    pub(super) mod arrays;
     pub(super) mod connector;
     pub(super) mod context;
     pub(super) mod device;

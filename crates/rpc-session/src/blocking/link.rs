@@ -1,7 +1,7 @@
 //! The connection of a blocking session: one request at a time, written and answered by the caller's
 //! own thread.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rpc_proto::{ClientEndpoint, Packet, Received, Reply};
@@ -152,8 +152,7 @@ impl Connection {
         let mut outcome = Ok(Answer::Done);
         while let Some(&owner) = self.endpoint.oldest() {
             match owner {
-                // That something could not be freed is no failure of this request.
-                Owner::Nobody => drop(self.receive(Sink::Answer)?),
+                Owner::Nobody => self.receive_freed()?,
                 Owner::Caller => outcome = self.receive(sink.take().unwrap_or(Sink::Answer))?,
             }
         }
@@ -174,9 +173,17 @@ impl Connection {
             // More than one batch: their replies are read before more is sent.
             self.write(&[])?;
             while self.endpoint.outstanding() > 0 {
-                drop(self.receive(Sink::Answer)?);
+                self.receive_freed()?;
             }
         }
+    }
+
+    /// Reads the reply to what was freed. That something could not be freed is no failure of the request
+    /// behind it; but an exception that the session's time is up stands where the next reply was due.
+    fn receive_freed(&mut self) -> Result<(), SessionError> {
+        let failure = self.receive(Sink::Answer)?.err();
+        self.expired = failure.filter(SessionError::is_session_timeout);
+        Ok(())
     }
 
     /// Nothing more can be sent. What the server said before it closed the connection tells more of why.

@@ -16,6 +16,8 @@ mod dual {
     /// Where a download goes.
     pub type DynWrite<'a> = dyn std::io::Write + 'a;
 
+    #[cfg(feature = "ndarray")]
+    pub(super) mod arrays;
     pub(super) mod connector;
     pub(super) mod context;
     pub(super) mod device;

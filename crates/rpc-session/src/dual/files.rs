@@ -7,6 +7,7 @@ use rpc_proto::{Packet, Returned, Value, Values};
 use super::WriteExt as _;
 use super::context::Context;
 use super::payload::{Progress, Sink, Source};
+use super::value::Output;
 use super::{DynRead, DynWrite, File, bisync, fs_remove, fs_rename};
 use crate::answer::Answer;
 use crate::{SessionError, names};
@@ -154,10 +155,12 @@ impl Files {
                 progress(nbytes, nbytes);
                 Ok(nbytes)
             }
-            _ => Err(SessionError::WrongType {
+            Answer::Returned(other) => Err(SessionError::WrongType {
                 expected: "bytes",
-                found: "something else",
+                // What it holds is freed with it.
+                found: Output::new(&self.context, other).kind(),
             }),
+            other => unreachable!("the result of a call was due, not {other:?}"),
         }
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rpc_proto::{Returned, Value};
+use rpc_transport::{Step, TransportError};
 
 use super::{DynRead, DynWrite, Incoming, Reader, bisync};
 #[super::only_async]
@@ -62,8 +63,7 @@ pub(in super::super) async fn receive(
     match sink {
         Sink::Memory(target) => {
             // The endpoint compared the announced length with the one that was asked for.
-            incoming.read_payload(reader, target).await?;
-            *left = 0;
+            read_counted(target, left, incoming, reader).await?;
             Ok(Answer::Done)
         }
         Sink::Writer { writer, progress } => {
@@ -71,8 +71,7 @@ pub(in super::super) async fn receive(
             let mut piece = vec![0; PIECE];
             while *left > 0 {
                 let count = usize::try_from(*left).unwrap_or(PIECE).min(PIECE);
-                incoming.read_payload(reader, &mut piece[..count]).await?;
-                *left -= count as u64;
+                read_counted(&mut piece[..count], left, incoming, reader).await?;
                 writer
                     .write_all(&piece[..count])
                     .await
@@ -89,12 +88,40 @@ pub(in super::super) async fn receive(
                 let count = count.min(PIECE.max(bytes.len()));
                 let filled = bytes.len();
                 bytes.resize(filled + count, 0);
-                incoming.read_payload(reader, &mut bytes[filled..]).await?;
-                *left -= count as u64;
+                read_counted(&mut bytes[filled..], left, incoming, reader).await?;
             }
             collected(announced, bytes)
         }
     }
+}
+
+/// Fills `target`, and counts `left` down with every byte, so that a dropped future leaves the right
+/// number behind.
+#[bisync]
+async fn read_counted(
+    mut target: &mut [u8],
+    left: &mut u64,
+    incoming: &mut Incoming,
+    reader: &mut Reader,
+) -> Result<(), SessionError> {
+    while !target.is_empty() {
+        let buffered = incoming.bytes();
+        let count = if buffered.is_empty() {
+            reader.read(target).await?
+        } else {
+            let count = buffered.len().min(target.len());
+            target[..count].copy_from_slice(&buffered[..count]);
+            incoming.consume(count);
+            count
+        };
+        if count == 0 {
+            let (peer, step) = (reader.peer().to_owned(), Step::Reply);
+            return Err(TransportError::Closed { peer, step }.into());
+        }
+        *left -= count as u64;
+        target = &mut target[count..];
+    }
+    Ok(())
 }
 
 fn collected(announced: Announced, bytes: Vec<u8>) -> Result<Answer, SessionError> {

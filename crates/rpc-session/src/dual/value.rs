@@ -140,20 +140,20 @@ pub(in super::super) fn pack<'v>(
             Argument::Value(value) => return Ok(value.as_borrowed()),
             Argument::Tensor(tensor) => (
                 tensor.context(),
-                "tensor",
+                "a tensor",
                 Value::Tensor(tensor.as_view().clone()),
             ),
             Argument::Function(function) => {
                 let handle = function.handle();
-                (&handle.context, "function", Value::Function(handle.raw))
+                (&handle.context, "a function", Value::Function(handle.raw))
             }
             Argument::Module(module) => {
                 let handle = module.handle();
-                (&handle.context, "module", Value::Module(handle.raw))
+                (&handle.context, "a module", Value::Module(handle.raw))
             }
             Argument::Object(object) => (
                 &object.handle.context,
-                "object",
+                "an object",
                 Value::Object(object.handle.raw),
             ),
         };
@@ -161,7 +161,7 @@ pub(in super::super) fn pack<'v>(
             Ok(value)
         } else {
             Err(SessionError::ForeignHandle {
-                argument: format!("argument {index}, a {kind},"),
+                argument: format!("argument {index}, {kind},"),
             })
         }
     };
