@@ -196,9 +196,11 @@ impl Connection {
         self.reply_timeout = self.limit;
         while self.endpoint.outstanding() > 0 {
             match self.receive(Sink::Answer) {
-                Ok(Err(said)) | Err(said) if said.is_session_timeout() => return said,
+                Ok(Err(said)) if said.is_session_timeout() => return said,
                 Ok(_) => {}
-                Err(_) => break,
+                // That it is gone is known.
+                Err(SessionError::Transport(_)) => break,
+                Err(said) => return said,
             }
         }
         error

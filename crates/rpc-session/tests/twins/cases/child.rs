@@ -51,7 +51,9 @@ async fn a_child_that_leaves_ends_the_session() {
 async fn a_child_that_is_no_server_is_told_as_such() {
     let error = open("exit 0".to_owned()).await.unwrap_err();
     assert!(matches!(error, SessionError::Transport(_)), "{error:?}");
-    let error = open("dd bs=1 count=29 2>/dev/null >/dev/null; echo Hello, I am no server".to_owned()).await;
+    let error =
+        open("dd bs=1 count=29 2>/dev/null >/dev/null; echo Hello, I am no server".to_owned())
+            .await;
     assert!(
         matches!(error, Err(SessionError::Protocol { .. })),
         "{error:?}"
