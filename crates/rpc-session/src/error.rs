@@ -59,6 +59,12 @@ pub enum SessionError {
         /// What that means, if there is something to say.
         hint: &'static str,
     },
+    /// The module has no function of that name, and neither have those that it imports.
+    #[error("the module has no function {name:?}")]
+    NoModuleFunction {
+        /// The name.
+        name: String,
+    },
     /// An argument belongs to another session. Nothing was sent.
     #[error(
         "{argument} belongs to another session; only what this session holds can be passed to it"

@@ -51,13 +51,12 @@ impl Module {
     /// The function `name` of this module.
     ///
     /// # Errors
-    /// [`SessionError::NoFunction`] if there is none; else as [`Module::get_function`].
+    /// [`SessionError::NoModuleFunction`] if there is none; else as [`Module::get_function`].
     pub async fn function(&self, name: &str) -> Result<Function, SessionError> {
         self.get_function(name)
             .await?
-            .ok_or_else(|| SessionError::NoFunction {
+            .ok_or_else(|| SessionError::NoModuleFunction {
                 name: name.to_owned(),
-                hint: " in this module",
             })
     }
 

@@ -132,7 +132,7 @@ async fn functions_are_found_in_a_module_and_in_those_that_it_imports() {
     assert!(vadd.get_function("answer").await.unwrap().is_none());
     let error = vadd.function("answer").await.unwrap_err();
     assert!(
-        matches!(&error, SessionError::NoFunction { name, .. } if name == "answer"),
+        matches!(&error, SessionError::NoModuleFunction { name } if name == "answer"),
         "{error:?}"
     );
 

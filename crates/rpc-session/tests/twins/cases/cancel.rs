@@ -218,7 +218,7 @@ fn last_bytes(request: &Request) -> Vec<u8> {
 async fn an_upload_that_is_dropped_is_completed_with_zeros() {
     let (tell, dropped) = mpsc::channel();
     let server = Server::start(move |talk| {
-        let mut take_once_it_is_dropped = |talk: &mut Talk| {
+        let take_once_it_is_dropped = |talk: &mut Talk| {
             dropped.recv_timeout(PATIENCE).unwrap();
             let bytes = last_bytes(&talk.request());
             talk.value(());
