@@ -33,8 +33,14 @@ const FORBIDDEN_LIBRARIES: &[(&str, &[&str], &[&str])] = &[
 /// The crate without I/O, whose sources must not name these.
 const NO_IO_CRATE: &str = "rpc-proto";
 const FORBIDDEN_NAMES: &[&str] = &[
+    "std::env",
+    "env::",
+    "std::fs",
+    "fs::",
     "std::net",
     "net::",
+    "std::process",
+    "process::",
     "std::thread",
     "thread::",
     "Instant",
@@ -181,7 +187,7 @@ fn rust_files(directory: &Path) -> Result<Vec<PathBuf>> {
 fn wrong_names(path: &str, text: &str) -> Vec<String> {
     let mut violations = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
+        let code = without_comment(line);
         if let Some(name) = FORBIDDEN_NAMES.iter().find(|name| names(code, name)) {
             let number = index + 1;
             violations.push(format!(
@@ -190,6 +196,22 @@ fn wrong_names(path: &str, text: &str) -> Vec<String> {
         }
     }
     violations
+}
+
+/// The line up to a `//` that does not stand in a string.
+fn without_comment(line: &str) -> &str {
+    let (mut in_string, mut escaped) = (false, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            // Not the character '"'.
+            '"' if in_string || !line[..at].ends_with('\'') => in_string = !in_string,
+            '/' if !in_string && line[at..].starts_with("//") => return &line[..at],
+            _ => {}
+        }
+    }
+    line
 }
 
 /// Whether `code` has `name` other than as a part of a longer word.
@@ -277,5 +299,40 @@ mod tests {
                 "src/lib.rs:5: rpc-proto does no I/O and must not name `std::thread`",
             ]
         );
+    }
+
+    #[test]
+    fn files_processes_and_the_environment_are_forbidden() {
+        for (line, name) in [
+            ("use std::fs::File;", "std::fs"),
+            ("use std::{fs::File, io};", "fs::"),
+            ("let id = std::process::id();", "std::process"),
+            ("process::exit(1)", "process::"),
+            ("std::env::var(name)", "std::env"),
+            ("env::var(name)", "env::"),
+        ] {
+            let told = format!("p:1: rpc-proto does no I/O and must not name `{name}`");
+            assert_eq!(wrong_names("p", line), [told]);
+        }
+    }
+
+    #[test]
+    fn a_comment_begins_outside_of_strings() {
+        for (line, code) in [
+            ("let a = 1; // tokio", "let a = 1; "),
+            ("//! tokio", ""),
+            (
+                r#"let url = "http://x"; tokio::spawn() // so"#,
+                r#"let url = "http://x"; tokio::spawn() "#,
+            ),
+            (
+                r#"let a = "\"//"; tokio::spawn()"#,
+                r#"let a = "\"//"; tokio::spawn()"#,
+            ),
+            (r#"let quote = '"'; // tokio"#, r#"let quote = '"'; "#),
+            (r#"let quote = "'"; // tokio"#, r#"let quote = "'"; "#),
+        ] {
+            assert_eq!(without_comment(line), code);
+        }
     }
 }

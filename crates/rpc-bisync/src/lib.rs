@@ -10,7 +10,7 @@
 //! | `#[only_async]` | [`macro@as_is`] | [`macro@nothing`] |
 //! | `#[only_sync]` | [`macro@nothing`] | [`macro@as_is`] |
 //!
-//! ```ignore
+//! ```text
 //! // lib.rs
 //! #[path = "."]
 //! pub mod asynchronous {
@@ -36,7 +36,7 @@
 //!
 //! The blocking twin is plain blocking code: no runtime, no future, no thread of its own.
 
-use proc_macro::{Group, Ident, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
 /// Leaves the item as it stands.
 #[proc_macro_attribute]
@@ -52,6 +52,37 @@ pub fn nothing(_: TokenStream, _: TokenStream) -> TokenStream {
 
 /// Makes blocking code of async code: removes each `async` and each `.await`, and turns the closure
 /// traits `AsyncFn`, `AsyncFnMut` and `AsyncFnOnce` into `Fn`, `FnMut` and `FnOnce`.
+///
+/// An `async` block is refused, with or without `move`. Without the word, `?` and `return` in it would
+/// leave the function around it; an async closure has the same meaning in both twins.
+///
+/// ```compile_fail
+/// # use rpc_bisync::blocking as bisync;
+/// #[bisync]
+/// async fn ten() -> Option<u8> {
+///     let tens = async { Some(10) }; // async blocks have no blocking twin
+///     tens.await
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # use rpc_bisync::blocking as bisync;
+/// #[bisync]
+/// async fn ten() -> Option<u8> {
+///     let tens = async move { Some(10) };
+///     tens.await
+/// }
+/// ```
+///
+/// ```
+/// # use rpc_bisync::blocking as bisync;
+/// #[bisync]
+/// async fn ten() -> Option<u8> {
+///     let tens = async move || Some(10);
+///     tens().await
+/// }
+/// assert_eq!(ten(), Some(10));
+/// ```
 #[proc_macro_attribute]
 pub fn blocking(_: TokenStream, item: TokenStream) -> TokenStream {
     strip(item)
@@ -59,10 +90,18 @@ pub fn blocking(_: TokenStream, item: TokenStream) -> TokenStream {
 
 fn strip(tokens: TokenStream) -> TokenStream {
     let mut kept = Vec::new();
-    for token in tokens {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
         match token {
             TokenTree::Ident(word) => match word.to_string().as_str() {
-                "async" => {}
+                "async" => {
+                    let moves = tokens.next_if(|next| is_word(next, "move"));
+                    if tokens.next_if(is_block).is_some() {
+                        kept.extend(refusal(word.span()));
+                    } else {
+                        kept.extend(moves);
+                    }
+                }
                 "await" => {
                     // The dot before it.
                     kept.pop();
@@ -85,4 +124,26 @@ fn strip(tokens: TokenStream) -> TokenStream {
 
 fn ident(name: &str, replaced: &Ident) -> TokenTree {
     Ident::new(name, replaced.span()).into()
+}
+
+fn is_word(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
+}
+
+fn is_block(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+}
+
+/// An expression that does not compile, at the place of the `async` that it stands for.
+fn refusal(place: Span) -> [TokenTree; 3] {
+    const REASON: &str = "an async block has no blocking twin: without the word, `?` and `return` in it \
+        would leave the function around it; make it an async closure or a function";
+    let mut name = TokenTree::from(Ident::new("compile_error", place));
+    let mut mark = TokenTree::from(Punct::new('!', Spacing::Alone));
+    let reason = TokenTree::from(Literal::string(REASON));
+    let mut reason = TokenTree::from(Group::new(Delimiter::Brace, reason.into()));
+    for token in [&mut name, &mut mark, &mut reason] {
+        token.set_span(place);
+    }
+    [name, mark, reason]
 }

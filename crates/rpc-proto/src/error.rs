@@ -1,11 +1,12 @@
 use std::fmt;
 
+use crate::codes::PacketCode;
 use crate::limits::OverLimit;
 
 /// Bytes from a peer that do not follow the protocol.
 ///
-/// Every variant names the field, and the offset at which it starts, counted from the first byte of
-/// the message that was being read (for a packet: from its length field).
+/// Every variant but [`DecodeError::Argument`] names the offset at which the field starts, counted from
+/// the first byte of the message that was being read (for a packet: from its length field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -60,6 +61,19 @@ pub enum DecodeError {
         field: &'static str,
         /// Offset of the first byte that is not UTF-8.
         offset: u64,
+    },
+    /// A syscall does not take this argument. The packet itself is whole and well formed, so a server
+    /// can answer with an exception and go on, as real ones do.
+    #[error("argument #{index} of {syscall}: expected {expected}, found {found}")]
+    Argument {
+        /// The code of the packet.
+        syscall: PacketCode,
+        /// Which argument, from 0.
+        index: usize,
+        /// What the syscall takes there.
+        expected: &'static str,
+        /// What came, printed.
+        found: String,
     },
 }
 

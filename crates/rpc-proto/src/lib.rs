@@ -26,13 +26,15 @@ pub mod packet;
 mod tensor;
 pub mod tracker;
 mod value;
+mod values;
 mod wire;
 
 pub use device::{Device, DeviceAttr, DeviceType, ParseDeviceAttrError, ParseDeviceError};
 pub use dialect::Dialect;
 pub use dtype::{DataType, ParseDataTypeError, TypeCode};
-pub use endpoint::{ClientEndpoint, Received, Reply};
+pub use endpoint::{ClientEndpoint, Received};
 pub use error::DecodeError;
 pub use limits::{Limits, OverLimit};
-pub use packet::{HandleKind, Packet, Syscall};
-pub use value::{OwnedValue, Returned, Shape, TensorView, Value, Values};
+pub use packet::{BulkKind, HandleKind, Packet, Syscall};
+pub use value::{OwnedValue, Returned, Shape, TensorView, Value};
+pub use values::{Values, ValuesIter};

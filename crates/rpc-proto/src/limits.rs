@@ -32,9 +32,11 @@ pub(crate) fn within(field: &'static str, found: u64, limit: u64) -> Result<(), 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of a tracker's frame; default 1 MiB, as the reference tracker's own limit. A peer that
-    /// announces more is not read any further.
+    /// Bytes of a frame that a tracker is sent; default 1 MiB, as the reference tracker's own limit.
     pub tracker_frame: u32,
+    /// Bytes of a frame that a tracker answers with; default 16 MiB, enough for a summary of more than
+    /// 200,000 servers. A tracker that announces more is not read any further.
+    pub tracker_reply: u32,
     /// Bytes of a key in a handshake; default 4096.
     pub key: u32,
     /// Bytes of a packet that is held in memory whole; default 16 MiB. Bulk data (tensors, and text
@@ -52,6 +54,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             tracker_frame: 1 << 20,
+            tracker_reply: 16 << 20,
             key: 4096,
             packet: 16 << 20,
             payload: 64 << 30,
@@ -66,6 +69,13 @@ impl Limits {
     #[must_use]
     pub fn with_tracker_frame(mut self, bytes: u32) -> Self {
         self.tracker_frame = bytes;
+        self
+    }
+
+    /// Replaces [`Limits::tracker_reply`] (bytes).
+    #[must_use]
+    pub fn with_tracker_reply(mut self, bytes: u32) -> Self {
+        self.tracker_reply = bytes;
         self
     }
 

@@ -1,7 +1,8 @@
 //! Devices, data types and tensors on the wire: the same bytes in all dialects.
 
+use crate::limits::within;
 use crate::wire::{Put, Reader};
-use crate::{DataType, DecodeError, Device, DeviceType, Limits, TensorView, TypeCode};
+use crate::{DataType, DecodeError, Device, DeviceType, Limits, OverLimit, TensorView, TypeCode};
 
 /// Bytes of a tensor of no dimensions.
 const FIXED_LEN: u64 = 32;
@@ -29,10 +30,18 @@ pub(crate) fn dtype(reader: &mut Reader<'_>) -> Result<DataType, DecodeError> {
     Ok(DataType { code, bits, lanes })
 }
 
+/// Checks that a peer with these limits would take the tensor.
+pub(crate) fn check(tensor: &TensorView, limits: Limits) -> Result<(), OverLimit> {
+    // The count is a signed integer on the wire, whatever the limit.
+    let most = limits.dimensions.min(i32::MAX.unsigned_abs());
+    let dimensions = tensor.shape.len() as u64;
+    within("number of dimensions", dimensions, most.into())
+}
+
 pub(crate) fn put(tensor: &TensorView, out: &mut Vec<u8>) {
     out.put_u64(tensor.data);
     put_device(tensor.device, out);
-    let dimensions = i32::try_from(tensor.shape.len()).expect("a shape is shorter than 2^31");
+    let dimensions = i32::try_from(tensor.shape.len()).expect("the caller has checked the shape");
     out.put_i32(dimensions);
     put_dtype(tensor.dtype, out);
     for &size in &*tensor.shape {
@@ -41,7 +50,7 @@ pub(crate) fn put(tensor: &TensorView, out: &mut Vec<u8>) {
     out.put_u64(tensor.byte_offset);
 }
 
-pub(crate) fn view(reader: &mut Reader<'_>, limits: &Limits) -> Result<TensorView, DecodeError> {
+pub(crate) fn view(reader: &mut Reader<'_>, limits: Limits) -> Result<TensorView, DecodeError> {
     let data = reader.u64("data pointer")?;
     let device = device(reader)?;
     let dimensions = reader.count("number of dimensions", limits.dimensions)?;
@@ -59,7 +68,7 @@ pub(crate) fn view(reader: &mut Reader<'_>, limits: &Limits) -> Result<TensorVie
 }
 
 /// Bytes of the tensor that starts at `reader`, once its number of dimensions is there.
-pub(crate) fn len(mut reader: Reader<'_>, limits: &Limits) -> Result<u64, DecodeError> {
+pub(crate) fn len(mut reader: Reader<'_>, limits: Limits) -> Result<u64, DecodeError> {
     reader.u64("data pointer")?;
     device(&mut reader)?;
     let dimensions = reader.count("number of dimensions", limits.dimensions)?;

@@ -210,33 +210,6 @@ impl From<()> for Value<'_> {
     }
 }
 
-/// A sequence of packed values. Up to three take no heap.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Values<'a>(SmallVec<[Value<'a>; 3]>);
-
-impl<'a> Deref for Values<'a> {
-    type Target = [Value<'a>];
-
-    fn deref(&self) -> &[Value<'a>] {
-        &self.0
-    }
-}
-
-impl<'a> FromIterator<Value<'a>> for Values<'a> {
-    fn from_iter<I: IntoIterator<Item = Value<'a>>>(values: I) -> Self {
-        Self(values.into_iter().collect())
-    }
-}
-
-impl<'a> IntoIterator for Values<'a> {
-    type Item = Value<'a>;
-    type IntoIter = smallvec::IntoIter<[Value<'a>; 3]>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
 /// What a call gave back.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

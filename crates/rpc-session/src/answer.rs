@@ -1,6 +1,7 @@
 //! Replies, borrowing nothing.
 
-use rpc_proto::{OwnedValue, Reply, Returned};
+use rpc_proto::endpoint::Reply;
+use rpc_proto::{OwnedValue, Returned};
 
 use crate::SessionError;
 

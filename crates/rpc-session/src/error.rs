@@ -42,6 +42,13 @@ pub enum SessionError {
     /// The server's answer cannot be understood. The session goes on.
     #[error("the server's answer cannot be understood")]
     Answer(#[from] DecodeError),
+    /// The server's answer to the opening of the session cannot be understood: values are laid out in
+    /// another way than [`SessionOptions::dialect`](crate::SessionOptions::dialect) says.
+    #[error(
+        "the server's answer to the opening of the session cannot be understood: \
+         it may speak another dialect (that of TVM before 0.22)"
+    )]
+    Opening(#[source] DecodeError),
     /// The server failed to do what was asked. The session goes on.
     #[error(transparent)]
     Remote(#[from] RemoteError),

@@ -3,6 +3,7 @@ use std::fmt;
 use rpc_proto::tracker::Summary;
 
 use crate::TrackerClientError;
+use crate::error::Chain;
 
 /// Why a request for a key would wait or fail, as far as the tracker can be asked.
 ///
@@ -58,12 +59,15 @@ impl Diagnosis {
     }
 }
 
+/// With all causes of an error: a diagnosis is no error, so that nobody else prints them.
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(error) => write!(f, "the tracker cannot be reached: {error}"),
-            Self::NotATracker(error) => write!(f, "this is not a tracker: {error}"),
-            Self::NoSummary(error) => write!(f, "the tracker gives no summary: {error}"),
+            Self::Unreachable(error) => {
+                write!(f, "the tracker cannot be reached: {}", Chain(error))
+            }
+            Self::NotATracker(error) => write!(f, "this is not a tracker: {}", Chain(error)),
+            Self::NoSummary(error) => write!(f, "the tracker gives no summary: {}", Chain(error)),
             Self::NoServer { registered } if registered.is_empty() => {
                 f.write_str("no server is registered, of any key")
             }
@@ -99,6 +103,17 @@ mod tests {
                 .map(|&(key, free, pending)| (key.to_owned(), QueueStatus { free, pending }))
                 .collect(),
         }
+    }
+
+    #[test]
+    fn the_cause_is_told() {
+        let peer = "t:1".to_owned();
+        let source = std::io::Error::other("connection refused");
+        let unreachable = rpc_transport::TransportError::Connect { peer, source };
+        assert_eq!(
+            Diagnosis::Unreachable(unreachable.into()).to_string(),
+            "the tracker cannot be reached: cannot connect to t:1: connection refused"
+        );
     }
 
     #[test]

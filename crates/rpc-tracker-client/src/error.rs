@@ -13,12 +13,12 @@ pub enum TrackerClientError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The tracker refused, or answered something else than what was asked for.
-    #[error("no success at {tracker}: {reply}")]
+    #[error("no success at {tracker}")]
     Reply {
         /// The tracker's address.
         tracker: String,
         /// What it answered.
-        reply: ReplyError,
+        source: ReplyError,
     },
     /// The tracker granted a device, but no session was made there.
     #[error("no session at {server} with match key {match_key:?}")]
@@ -88,7 +88,7 @@ impl TrackerClientError {
             }) => Retry::Never,
             Self::Transport(_) => Retry::NewConnection,
             Self::Reply {
-                reply: ReplyError::Refused { .. },
+                source: ReplyError::Refused { .. },
                 ..
             } => Retry::SameConnection,
             // Its answers may be out of step with our requests.
@@ -105,7 +105,10 @@ impl TrackerClientError {
         self.retry() != Retry::Never
     }
 
-    /// Did a time limit pass: that of the queue, of the session, of connecting or of an answer?
+    /// Did a time limit pass: that of the queue, of the session, or of connecting to the tracker or of
+    /// its answer? What `Connect` or a run failed with is not looked into: its type is known to those
+    /// who wrote it, and it is the source of [`TrackerClientError::Connect`] and
+    /// [`TrackerClientError::Run`].
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {
@@ -210,6 +213,21 @@ impl fmt::Display for Exhausted {
 impl Error for Exhausted {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.last().and_then(Error::source)
+    }
+}
+
+/// An error with all that it came from.
+pub(crate) struct Chain<'a>(pub(crate) &'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
     }
 }
 

@@ -16,9 +16,8 @@
 //! use std::net::TcpStream;
 //! use std::time::Duration;
 //!
-//! use rpc_proto::tracker::Allocation;
-//! use rpc_tracker_client::RequestOptions;
 //! use rpc_tracker_client::blocking::{Connect, TrackerClient};
+//! use rpc_tracker_client::{Allocation, RequestOptions};
 //!
 //! /// Only opens the connection; a real one shakes hands and starts a session.
 //! struct Open;
@@ -49,9 +48,8 @@
 //! # #[cfg(feature = "async")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! # use std::{io, time::Duration};
-//! use rpc_proto::tracker::Allocation;
-//! use rpc_tracker_client::RequestOptions;
 //! use rpc_tracker_client::asynchronous::{Connect, TrackerClient};
+//! use rpc_tracker_client::{Allocation, RequestOptions};
 //! use tokio::net::TcpStream;
 //!
 //! struct Open;
@@ -94,3 +92,10 @@ pub mod blocking;
 pub use diagnosis::Diagnosis;
 pub use error::{Exhausted, Retry, TrackerClientError};
 pub use options::{ConnectRetry, RequestOptions, TrackerClientOptions};
+// What signatures, options and errors of this crate are made of, so that it can be used alone.
+pub use rpc_proto::tracker::{
+    Allocation, ConnectionError, MessageError, Port, Priority, QueueStatus, ReplyError, ServerAddr,
+    ServerInfo, Summary,
+};
+pub use rpc_proto::{Limits, OverLimit};
+pub use rpc_transport::{Address, ConnectOptions, ParseAddressError, Step, TransportError};

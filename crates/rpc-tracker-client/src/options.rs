@@ -78,7 +78,7 @@ impl TrackerClientOptions {
 ///     .with_session_timeout(Duration::from_secs(60))
 ///     .with_wait_timeout(Duration::from_secs(600));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestOptions {
     pub(crate) key: String,
     pub(crate) priority: Priority,
@@ -89,7 +89,7 @@ pub struct RequestOptions {
     pub(crate) backoff: Option<Backoff>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Backoff {
     pub(crate) first: Duration,
     pub(crate) longest: Duration,
@@ -122,13 +122,19 @@ impl RequestOptions {
 
     /// How long the server lets the session live, from when it starts there: waiting in the queue is
     /// not charged to it. Zero, the default, is no limit.
+    ///
+    /// C++ servers of the reference end on a fraction of a second: give them whole seconds.
     #[must_use]
     pub fn with_session_timeout(mut self, limit: Duration) -> Self {
         self.session_timeout = Some(limit).filter(|limit| !limit.is_zero());
         self
     }
 
-    /// How many devices are asked for before giving up; with 0, the request fails at once.
+    /// How many devices are asked for before giving up; with 0, the request fails at once. Default 5.
+    ///
+    /// A connection to the tracker that was kept from an earlier request and turns out to be dead is
+    /// one try as well, without a pause behind it. The others that were kept are then closed unused, so
+    /// that a tracker that was restarted takes one try and not one for each of them.
     #[must_use]
     pub fn with_max_tries(mut self, count: u32) -> Self {
         self.max_tries = count;
@@ -168,5 +174,85 @@ impl RequestOptions {
     pub fn without_backoff(mut self) -> Self {
         self.backoff = None;
         self
+    }
+
+    /// The key that is requested.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// See [`RequestOptions::with_priority`].
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// See [`RequestOptions::with_session_timeout`]; `None` is no limit.
+    #[must_use]
+    pub fn session_timeout(&self) -> Option<Duration> {
+        self.session_timeout
+    }
+
+    /// See [`RequestOptions::with_max_tries`].
+    #[must_use]
+    pub fn max_tries(&self) -> u32 {
+        self.max_tries
+    }
+
+    /// See [`RequestOptions::with_max_runs`].
+    #[must_use]
+    pub fn max_runs(&self) -> u32 {
+        self.max_runs
+    }
+
+    /// See [`RequestOptions::with_wait_timeout`]; `None` is for ever.
+    #[must_use]
+    pub fn wait_timeout(&self) -> Option<Duration> {
+        self.wait_timeout
+    }
+
+    /// See [`RequestOptions::with_backoff`]: the first pause and the longest one.
+    #[must_use]
+    pub fn backoff(&self) -> Option<(Duration, Duration)> {
+        self.backoff.map(|backoff| (backoff.first, backoff.longest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_set_can_be_asked_for() {
+        let second = Duration::from_secs;
+        let options = RequestOptions::new("k");
+        assert_eq!(options.key(), "k");
+        assert_eq!(options.priority(), Priority::from(1));
+        assert_eq!(options.session_timeout(), None);
+        assert_eq!((options.max_tries(), options.max_runs()), (5, 2));
+        assert_eq!(options.wait_timeout(), None);
+        let default = (Duration::from_millis(50), second(2));
+        assert_eq!(options.backoff(), Some(default));
+
+        let options = options
+            .with_priority(-7)
+            .with_session_timeout(second(60))
+            .with_max_tries(3)
+            .with_max_runs(4)
+            .with_wait_timeout(second(600))
+            .with_backoff(second(5), second(6));
+        assert_eq!(options.priority(), Priority::from(-7));
+        assert_eq!(options.session_timeout(), Some(second(60)));
+        assert_eq!((options.max_tries(), options.max_runs()), (3, 4));
+        assert_eq!(options.wait_timeout(), Some(second(600)));
+        assert_eq!(options.backoff(), Some((second(5), second(6))));
+        assert_eq!(options.without_backoff().backoff(), None);
+    }
+
+    #[test]
+    fn options_equal_themselves() {
+        fn assert_eq_type<T: Eq>(_: &T) {}
+        assert_eq_type(&RequestOptions::new("k"));
     }
 }

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 /// A host and a TCP port. The host is a name or an IP address of either version; an IPv6 address may
@@ -51,6 +51,20 @@ impl fmt::Display for Address {
             write!(f, "[{}]:{}", self.host, self.port)
         } else {
             write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    /// The zone of an IPv6 address becomes the number of its interface.
+    fn from(address: SocketAddr) -> Self {
+        let host = match address {
+            SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
+            _ => address.ip().to_string(),
+        };
+        Self {
+            host,
+            port: address.port(),
         }
     }
 }
@@ -112,6 +126,14 @@ mod tests {
             "[fe80::1%eth0]:80",
         ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn takes_the_address_of_a_socket() {
+        for text in ["127.0.0.1:1", "[::1]:65535", "[fe80::1%7]:80"] {
+            let socket: SocketAddr = text.parse().unwrap();
+            assert_eq!(Address::from(socket), text.parse().unwrap());
         }
     }
 

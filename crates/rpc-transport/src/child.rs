@@ -16,15 +16,14 @@ pub(crate) struct ChildGuard(Option<Child>);
 /// Starts `command` with one end of a socket pair as its standard input and output.
 ///
 /// A pair, not two pipes: a socket has time limits for blocking reads, a pipe has none.
-pub(crate) fn start(command: &mut Command) -> Result<(UnixStream, ChildGuard), TransportError> {
-    let started = start_on_pair(command).map_err(|source| TransportError::Spawn {
+///
+/// The command is dropped here: it holds the child's end of the pair, without which the child's exit is
+/// seen as the end of the stream.
+pub(crate) fn start(mut command: Command) -> Result<(UnixStream, ChildGuard), TransportError> {
+    start_on_pair(&mut command).map_err(|source| TransportError::Spawn {
         program: command.get_program().to_string_lossy().into_owned(),
         source,
-    });
-    // The command holds the child's end of the pair, without which the child's exit is seen as the end
-    // of the stream.
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    started
+    })
 }
 
 fn start_on_pair(command: &mut Command) -> io::Result<(UnixStream, ChildGuard)> {

@@ -87,6 +87,14 @@ impl Deadline {
         }
     }
 
+    /// What it means that the stream ended where more was due.
+    pub(crate) fn closed(&self, peer: &str) -> TransportError {
+        TransportError::Closed {
+            peer: peer.to_owned(),
+            step: self.step,
+        }
+    }
+
     /// What it means that the stream failed.
     pub(crate) fn lost(&self, peer: &str, source: io::Error) -> TransportError {
         TransportError::Io {

@@ -8,10 +8,20 @@
 //! | --- | --- |
 //! | `connect` | a TCP stream to an [`Address`], trying every address of a name |
 //! | `spawn` | a stream over the standard input and output of a child process (Unix) |
-//! | `Stream` | a connection to one peer, with deadlines |
+//! | `Stream` | a connection to one peer, with deadlines; on anything that reads and writes |
 //! | `handshake` | says who we are to a server |
 //! | `TrackerStream` | a conversation with a tracker |
 //! | `Incoming` | packets as they come in, payloads straight into the caller's memory |
+//!
+//! They differ where blocking and waiting differ:
+//!
+//! | | `blocking` | `asynchronous` |
+//! | --- | --- | --- |
+//! | a stream of one's own runs on | one `Carrier`: `Read`, `Write` and time limits | two halves: `AsyncRead` and `AsyncWrite` |
+//! | `Reader` | is the whole `Stream` | the half that reads, of `Stream::into_split` |
+//! | `Writer` | | the half that writes, also in steps |
+//! | the look-up of a name | has the system's time limit | has that of [`ConnectOptions`] |
+//! | `spawn` and all that waits | anywhere | panics outside of a tokio runtime |
 //!
 //! The blocking twin:
 //!

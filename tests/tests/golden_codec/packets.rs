@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rpc_proto::endpoint::Reply;
 use rpc_proto::packet::{Frame, encode_returned, scan};
-use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Reply, Value, Values};
+use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Value, Values};
 
 use crate::describe;
 use crate::exceptions::Verdict;
@@ -68,7 +69,7 @@ fn reproduce(message: &Message) -> Result<(), String> {
 
 /// The packet that `bytes` are, and its payload; or nothing if it is an empty one.
 fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, &[u8])>, String> {
-    let frame = scan(bytes, DIALECT, &Limits::default()).map_err(|error| error.to_string())?;
+    let frame = scan(bytes, DIALECT, Limits::default()).map_err(|error| error.to_string())?;
     let Frame::Packet { head, payload } = frame else {
         return if frame == Frame::Empty {
             Ok(None)
@@ -78,7 +79,7 @@ fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, &[u8])>, String> {
     };
     let (head, behind) = bytes.split_at(usize::try_from(head).unwrap());
     assert_eq!(behind.len() as u64, payload);
-    let packet = Packet::decode(head, payload, DIALECT, &Limits::default());
+    let packet = Packet::decode(head, payload, DIALECT, Limits::default());
     packet
         .map(|packet| Some((packet, behind)))
         .map_err(|error| error.to_string())
@@ -86,9 +87,7 @@ fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, &[u8])>, String> {
 
 fn write(packet: &Packet<'_>, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    packet
-        .encode(DIALECT, &Limits::default(), &mut out)
-        .unwrap();
+    packet.encode(DIALECT, Limits::default(), &mut out).unwrap();
     out.extend_from_slice(payload);
     out
 }
@@ -174,10 +173,10 @@ impl Client {
             Reply::Attr(value) => Packet::Return(Values::from_iter([value])),
             Reply::Returned(returned) => {
                 let mut out = Vec::new();
-                encode_returned(DIALECT, &returned, &Limits::default(), &mut out).unwrap();
+                encode_returned(DIALECT, &returned, Limits::default(), &mut out).unwrap();
                 return same(&out, bytes);
             }
-            Reply::ReturnedBulk { text, nbytes } => Packet::ReturnBulk { text, nbytes },
+            Reply::BulkReturn { kind, nbytes } => Packet::BulkReturn { kind, nbytes },
             Reply::Data { nbytes } => Packet::CopyAck { nbytes },
             Reply::Exception(text) => Packet::Exception { text },
             Reply::Malformed(error) => return Err(error.to_string()),

@@ -79,7 +79,7 @@ fn play(mut socket: TcpStream, conversation: Conversation) {
             due.closed = true;
         }
     }
-    due.is_done();
+    due.finish();
 }
 
 /// The next packet, or nothing at the end of the stream.
@@ -169,7 +169,7 @@ impl Due {
     }
 
     /// Fails unless all that was due has come.
-    fn is_done(mut self) {
+    fn finish(mut self) {
         if self.closed {
             return;
         }
@@ -181,14 +181,14 @@ impl Due {
 
 fn packet(bytes: &[u8]) -> Packet<'_> {
     let (dialect, limits) = (Dialect::Ffi, Limits::default());
-    let Frame::Packet { head, payload } = scan(bytes, dialect, &limits).unwrap() else {
+    let Frame::Packet { head, payload } = scan(bytes, dialect, limits).unwrap() else {
         panic!("no packet: {bytes:02x?}");
     };
     Packet::decode(
         &bytes[..usize::try_from(head).unwrap()],
         payload,
         dialect,
-        &limits,
+        limits,
     )
     .unwrap()
 }

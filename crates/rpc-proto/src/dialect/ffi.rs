@@ -142,13 +142,13 @@ fn put_bytes_head(len: u64, out: &mut Vec<u8>) {
 
 pub(super) fn values<'a>(
     reader: &mut Reader<'a>,
-    limits: &Limits,
+    limits: Limits,
 ) -> Result<Values<'a>, DecodeError> {
     let count = reader.count("number of values", limits.arguments)?;
     (0..count).map(|_| value(reader, limits)).collect()
 }
 
-fn value<'a>(reader: &mut Reader<'a>, limits: &Limits) -> Result<Value<'a>, DecodeError> {
+fn value<'a>(reader: &mut Reader<'a>, limits: Limits) -> Result<Value<'a>, DecodeError> {
     let offset = reader.offset();
     let index = reader.i32("type index")?;
     Ok(match index {
@@ -225,7 +225,7 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
 
 pub(super) fn exception_text(
     reader: &mut Reader<'_>,
-    limits: &Limits,
+    limits: Limits,
 ) -> Result<String, DecodeError> {
     let start = reader.offset();
     if reader.count("number of values", limits.arguments)? == 0 {

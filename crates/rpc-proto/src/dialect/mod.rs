@@ -4,7 +4,7 @@
 mod ffi;
 
 use crate::wire::Reader;
-use crate::{DecodeError, Limits, Returned, Value, Values};
+use crate::{BulkKind, DecodeError, Limits, Returned, Value, Values};
 
 /// How a peer lays out packed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -29,8 +29,8 @@ pub(crate) enum Place {
 /// Text or bytes of any size at the end of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BulkReturn {
-    /// Text, not bytes.
-    pub(crate) text: bool,
+    /// What the payload is.
+    pub(crate) kind: BulkKind,
     /// Bytes of the packet before the payload.
     pub(crate) head: u64,
     /// Bytes of the payload.
@@ -56,7 +56,7 @@ impl Dialect {
     pub(crate) fn values<'a>(
         self,
         reader: &mut Reader<'a>,
-        limits: &Limits,
+        limits: Limits,
     ) -> Result<Values<'a>, DecodeError> {
         match self {
             Self::Ffi => ffi::values(reader, limits),
@@ -67,7 +67,7 @@ impl Dialect {
     pub(crate) fn exception_text(
         self,
         reader: &mut Reader<'_>,
-        limits: &Limits,
+        limits: Limits,
     ) -> Result<String, DecodeError> {
         match self {
             Self::Ffi => ffi::exception_text(reader, limits),
@@ -82,9 +82,9 @@ impl Dialect {
     }
 
     /// Writes a result of text or bytes, up to the bytes themselves.
-    pub(crate) fn put_bulk_return(self, text: bool, nbytes: u64, out: &mut Vec<u8>) {
+    pub(crate) fn put_bulk_return(self, kind: BulkKind, nbytes: u64, out: &mut Vec<u8>) {
         match self {
-            Self::Ffi => ffi::put_bulk_return(text, nbytes, out),
+            Self::Ffi => ffi::put_bulk_return(kind, nbytes, out),
         }
     }
 

@@ -20,7 +20,8 @@
 //!    [`ClientEndpoint::abandon`] gives back will see no reply.
 //!
 //! ```
-//! use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Reply, Syscall, Values};
+//! use rpc_proto::endpoint::Reply;
+//! use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Syscall, Values};
 //!
 //! let mut endpoint = ClientEndpoint::new(Dialect::Ffi, Limits::default());
 //! let mut out = Vec::new();
@@ -52,6 +53,7 @@ use reply::Expected;
 pub use reply::Reply;
 
 use crate::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
+use crate::limits::within;
 use crate::packet::{self, Frame};
 use crate::{DecodeError, Dialect, Limits, OverLimit, Packet};
 
@@ -156,7 +158,8 @@ impl<T> ClientEndpoint<T> {
     /// [`Packet::Shutdown`] has no reply; its token is dropped.
     ///
     /// # Errors
-    /// The request is too large, or only a server may send it.
+    /// The request is too large, or asks for more bytes than [`Limits::payload`], or only a server may
+    /// send it.
     pub fn request(
         &mut self,
         packet: &Packet<'_>,
@@ -164,7 +167,10 @@ impl<T> ClientEndpoint<T> {
         out: &mut Vec<u8>,
     ) -> Result<(), RequestError> {
         let expected = Expected::of(packet).ok_or(RequestError::NotARequest(packet.code()))?;
-        packet.encode(self.dialect, &self.limits, out)?;
+        if let Expected::Data(nbytes) = expected {
+            within("bytes to copy", nbytes, self.limits.payload)?;
+        }
+        packet.encode(self.dialect, self.limits, out)?;
         if expected != Expected::Nothing {
             self.outstanding.push_back((expected, token));
         }
@@ -181,7 +187,7 @@ impl<T> ClientEndpoint<T> {
     pub fn receive<'b>(&mut self, input: &'b [u8]) -> Result<Received<'b, T>, EndpointError> {
         let mut consumed = 0;
         let (head_len, payload) = loop {
-            match packet::scan(&input[consumed..], self.dialect, &self.limits)? {
+            match packet::scan(&input[consumed..], self.dialect, self.limits)? {
                 Frame::Empty => consumed += packet::LENGTH_LEN,
                 Frame::Incomplete { needed } => {
                     return Ok(Received::Incomplete { consumed, needed });
@@ -192,7 +198,7 @@ impl<T> ClientEndpoint<T> {
         // The head is part of the input, so its length fits.
         let end = consumed + usize::try_from(head_len).unwrap_or(usize::MAX);
         let head = &input[consumed..end];
-        let packet = Packet::decode(head, payload, self.dialect, &self.limits);
+        let packet = Packet::decode(head, payload, self.dialect, self.limits);
         if let Ok(Packet::Shutdown) = packet {
             return Ok(Received::Ended { text: None });
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::EndpointError;
 use crate::codes::PacketCode;
-use crate::{DecodeError, Dialect, Packet, Returned, Syscall, Value};
+use crate::{BulkKind, DecodeError, Dialect, Packet, Returned, Syscall, Value};
 
 /// The peer's answer to a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,9 +19,9 @@ pub enum Reply<'b> {
     /// The result of a call.
     Returned(Returned<'b>),
     /// The result of a call is text or bytes, which follow as payload.
-    ReturnedBulk {
-        /// Text, not bytes.
-        text: bool,
+    BulkReturn {
+        /// Which of the two.
+        kind: BulkKind,
         /// Bytes that follow.
         nbytes: u64,
     },
@@ -38,11 +38,26 @@ pub enum Reply<'b> {
 }
 
 impl Reply<'_> {
+    /// The same reply, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Reply<'static> {
+        match self {
+            Self::Done => Reply::Done,
+            Self::Pointer(address) => Reply::Pointer(address),
+            Self::Attr(value) => Reply::Attr(value.into_owned()),
+            Self::Returned(returned) => Reply::Returned(returned.into_owned()),
+            Self::BulkReturn { kind, nbytes } => Reply::BulkReturn { kind, nbytes },
+            Self::Data { nbytes } => Reply::Data { nbytes },
+            Self::Exception(text) => Reply::Exception(Cow::Owned(text.into_owned())),
+            Self::Malformed(error) => Reply::Malformed(error),
+        }
+    }
+
     /// Bytes that follow as payload.
     #[must_use]
     pub fn payload(&self) -> u64 {
         match *self {
-            Self::ReturnedBulk { nbytes, .. } | Self::Data { nbytes } => nbytes,
+            Self::BulkReturn { nbytes, .. } | Self::Data { nbytes } => nbytes,
             _ => 0,
         }
     }
@@ -52,7 +67,8 @@ impl Reply<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     Nothing,
-    /// A return packet whose content means nothing: real peers differ in it.
+    /// A return packet of any values: real peers differ in them. That they can be read shows that the
+    /// peer speaks the same dialect.
     AnyReturn,
     Void,
     Pointer,
@@ -103,7 +119,6 @@ impl Expected {
             // The frame is whole, so an answer that cannot be read costs only its request.
             Err(error) => {
                 return match (self, code(head)) {
-                    (Self::AnyReturn, Some(PacketCode::RETURN)) => Ok(Reply::Done),
                     (Self::Data(_), Some(PacketCode::RETURN)) => Err(error.into()),
                     (_, Some(PacketCode::RETURN | PacketCode::EXCEPTION)) => {
                         Ok(Reply::Malformed(error))
@@ -120,8 +135,8 @@ impl Expected {
             (Self::Data(expected), Packet::CopyAck { nbytes: found }) => {
                 Err(EndpointError::WrongLength { found, expected })
             }
-            (Self::Returned, Packet::ReturnBulk { text, nbytes }) => {
-                Ok(Reply::ReturnedBulk { text, nbytes })
+            (Self::Returned, Packet::BulkReturn { kind, nbytes }) => {
+                Ok(Reply::BulkReturn { kind, nbytes })
             }
             (Self::Returned, Packet::Return(values)) => Ok(
                 Packet::returned(values, dialect).map_or_else(Reply::Malformed, Reply::Returned)

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::in_full;
 use crate::packet::tests::strategies as any_of;
-use crate::{DataType, Device, DeviceAttr, Returned, Shape, Syscall, TensorView, Value, Values};
+use crate::{
+    BulkKind, DataType, Device, DeviceAttr, Returned, Shape, Syscall, TensorView, Value, Values,
+};
 
 const VOID: &str = "0c00000000000000 04000000 01000000 00000000";
 
@@ -106,16 +108,7 @@ fn receive<'b>(
 /// The reply `hex` to a request; checks that the reply after it is understood.
 fn reply_to(request: Packet<'static>, hex: &str) -> Reply<'static> {
     let mut endpoint = after(&[request, sync()]);
-    let reply = match receive(&mut endpoint, &bytes(hex)).unwrap() {
-        Reply::Exception(text) => Reply::Exception(text.into_owned().into()),
-        Reply::Returned(returned) => Reply::Returned(returned.into_owned()),
-        Reply::Attr(value) => Reply::Attr(value.into_owned()),
-        Reply::Done => Reply::Done,
-        Reply::Pointer(address) => Reply::Pointer(address),
-        Reply::Data { nbytes } => Reply::Data { nbytes },
-        Reply::ReturnedBulk { text, nbytes } => Reply::ReturnedBulk { text, nbytes },
-        Reply::Malformed(error) => Reply::Malformed(error),
-    };
+    let reply = receive(&mut endpoint, &bytes(hex)).unwrap().into_owned();
     assert_eq!(endpoint.outstanding(), 1);
     assert_eq!(receive(&mut endpoint, &bytes(VOID)), Ok(Reply::Done));
     reply
@@ -311,7 +304,15 @@ fn requests() {
         error.to_string(),
         "payload is 11, more than the limit of 10"
     );
+    // The peer would be right to send this much, and the session would end of it.
+    let error = endpoint.request(&download(11), 3, &mut out).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "bytes to copy is 11, more than the limit of 10"
+    );
     assert_eq!((out, endpoint.outstanding()), (init, 1));
+    let mut out = Vec::new();
+    endpoint.request(&download(10), 4, &mut out).unwrap();
 }
 
 proptest! {
@@ -325,7 +326,7 @@ proptest! {
         let mut endpoint = after(&requests);
         let mut input = Vec::new();
         for answer in &answers {
-            answer.encode(Dialect::Ffi, &Limits::default(), &mut input).unwrap();
+            answer.encode(Dialect::Ffi, Limits::default(), &mut input).unwrap();
         }
         if let Some((at, to)) = change {
             let at = at.index(input.len());

@@ -17,7 +17,7 @@ impl<'a> Packet<'a> {
         head: &'a [u8],
         payload: u64,
         dialect: Dialect,
-        limits: &Limits,
+        limits: Limits,
     ) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(head, 0);
         reader.u64("packet length")?;
@@ -67,7 +67,9 @@ impl<'a> Packet<'a> {
                     return Err(DecodeError::unexpected("packet code", 8, expected, code.0));
                 }
                 let values = dialect.values(&mut reader, limits)?;
-                Self::Syscall(Syscall::from_values(code, values, START)?)
+                // First, so that a wrong argument is known to be in a whole packet.
+                reader.finish("packet")?;
+                return Syscall::from_values(code, values).map(Self::Syscall);
             }
         };
         reader.finish("packet")?;
@@ -93,7 +95,7 @@ fn version<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
     })
 }
 
-fn copy(reader: &mut Reader<'_>, limits: &Limits) -> Result<(TensorView, u64), DecodeError> {
+fn copy(reader: &mut Reader<'_>, limits: Limits) -> Result<(TensorView, u64), DecodeError> {
     let tensor = tensor::view(reader, limits)?;
     let nbytes = reader.u64("bytes to copy")?;
     Ok((tensor, nbytes))
@@ -102,8 +104,8 @@ fn copy(reader: &mut Reader<'_>, limits: &Limits) -> Result<(TensorView, u64), D
 fn bulk_return(head: &[u8], payload: u64, dialect: Dialect) -> Result<Packet<'_>, DecodeError> {
     match dialect.bulk_return(head)? {
         Some(bulk) if bulk.head == head.len() as u64 && bulk.payload == payload => {
-            Ok(Packet::ReturnBulk {
-                text: bulk.text,
+            Ok(Packet::BulkReturn {
+                kind: bulk.kind,
                 nbytes: payload,
             })
         }

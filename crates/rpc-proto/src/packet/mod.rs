@@ -5,6 +5,7 @@
 //! it, which only the owner of the stream touches: [`scan`] finds where the one ends and the other
 //! starts, [`Packet::decode`] reads the head, [`Packet::encode`] writes it.
 
+mod args;
 mod decode;
 mod scan;
 mod syscall;
@@ -29,6 +30,15 @@ pub(crate) const START: u64 = 12;
 pub(crate) const LENGTH: u64 = 8;
 /// The same, as a length in memory.
 pub(crate) const LENGTH_LEN: usize = 8;
+
+/// What the payload of a [`Packet::BulkReturn`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BulkKind {
+    /// Text, which should be UTF-8 but is not checked to be.
+    Text,
+    /// Bytes.
+    Bytes,
+}
 
 /// One packet of a session, without its payload.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,9 +65,9 @@ pub enum Packet<'a> {
     /// A result: one value, or for a call what [`Packet::returned`] makes of it.
     Return(Values<'a>),
     /// The result of a call that is text or bytes, which follow as payload.
-    ReturnBulk {
-        /// Text, not bytes.
-        text: bool,
+    BulkReturn {
+        /// Which of the two.
+        kind: BulkKind,
         /// Bytes of the payload.
         nbytes: u64,
     },
@@ -112,12 +122,45 @@ impl<'a> Packet<'a> {
             Self::Shutdown => PacketCode::SHUTDOWN,
             Self::Init { .. } => PacketCode::INIT_SERVER,
             Self::Call { .. } => PacketCode::CALL_FUNC,
-            Self::Return(_) | Self::ReturnBulk { .. } => PacketCode::RETURN,
+            Self::Return(_) | Self::BulkReturn { .. } => PacketCode::RETURN,
             Self::Exception { .. } => PacketCode::EXCEPTION,
             Self::CopyFrom { .. } => PacketCode::COPY_FROM_REMOTE,
             Self::CopyTo { .. } => PacketCode::COPY_TO_REMOTE,
             Self::CopyAck { .. } => PacketCode::COPY_ACK,
             Self::Syscall(syscall) => syscall.code(),
+        }
+    }
+
+    /// The same packet, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Packet<'static> {
+        match self {
+            Self::Shutdown => Packet::Shutdown,
+            Self::Init {
+                version,
+                constructor,
+            } => Packet::Init {
+                version: Cow::Owned(version.into_owned()),
+                constructor: constructor.into_owned(),
+            },
+            Self::Call {
+                function,
+                args,
+                payload,
+            } => Packet::Call {
+                function,
+                args: args.into_owned(),
+                payload,
+            },
+            Self::Return(values) => Packet::Return(values.into_owned()),
+            Self::BulkReturn { kind, nbytes } => Packet::BulkReturn { kind, nbytes },
+            Self::Exception { text } => Packet::Exception {
+                text: Cow::Owned(text.into_owned()),
+            },
+            Self::CopyFrom { tensor, nbytes } => Packet::CopyFrom { tensor, nbytes },
+            Self::CopyTo { tensor, nbytes } => Packet::CopyTo { tensor, nbytes },
+            Self::CopyAck { nbytes } => Packet::CopyAck { nbytes },
+            Self::Syscall(syscall) => Packet::Syscall(syscall.into_owned()),
         }
     }
 
@@ -127,7 +170,7 @@ impl<'a> Packet<'a> {
         match *self {
             Self::CopyTo { nbytes, .. }
             | Self::CopyAck { nbytes }
-            | Self::ReturnBulk { nbytes, .. } => nbytes,
+            | Self::BulkReturn { nbytes, .. } => nbytes,
             Self::Call { payload, .. } => payload.unwrap_or(0),
             _ => 0,
         }
@@ -136,30 +179,45 @@ impl<'a> Packet<'a> {
     /// Appends the head to `out`. The payload, if there is one, has to be sent behind it.
     ///
     /// # Errors
-    /// More than [`Limits::arguments`] values, or more bytes than [`Limits::packet`] or
-    /// [`Limits::payload`]: `out` is then as it was.
+    /// More than [`Limits::arguments`] values, a tensor of more than [`Limits::dimensions`], or more
+    /// bytes than [`Limits::packet`] or [`Limits::payload`]: `out` is then as it was.
     pub fn encode(
         &self,
         dialect: Dialect,
-        limits: &Limits,
+        limits: Limits,
         out: &mut Vec<u8>,
     ) -> Result<(), OverLimit> {
-        let values = match self {
-            Self::Init {
-                constructor: values,
-                ..
-            }
-            | Self::Return(values) => values.len(),
-            Self::Call { args, payload, .. } => args.len() + usize::from(payload.is_some()),
-            _ => 0,
-        };
-        within("number of values", values as u64, limits.arguments.into())?;
+        self.check_counts(limits)?;
         // So that the sum with the head fits the length field, whatever the limit.
         let longest = limits.payload.min(i64::MAX.unsigned_abs());
         within("payload", self.payload(), longest)?;
         append(self.code(), self.payload(), limits, out, |out| {
             self.put_body(dialect, out);
         })
+    }
+
+    /// Checks the counts in the body.
+    fn check_counts(&self, limits: Limits) -> Result<(), OverLimit> {
+        match self {
+            Self::Init {
+                constructor: values,
+                ..
+            }
+            | Self::Return(values) => check_values(values, values.len(), limits),
+            Self::Call { args, payload, .. } => {
+                check_values(args, args.len() + usize::from(payload.is_some()), limits)
+            }
+            Self::CopyFrom { tensor, .. }
+            | Self::CopyTo { tensor, .. }
+            | Self::Syscall(Syscall::AllocDataWithScope { tensor, .. }) => {
+                tensor::check(tensor, limits)
+            }
+            Self::Syscall(Syscall::CopyAmong { from, to, .. }) => {
+                tensor::check(from, limits)?;
+                tensor::check(to, limits)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn put_body(&self, dialect: Dialect, out: &mut Vec<u8>) {
@@ -182,7 +240,7 @@ impl<'a> Packet<'a> {
                 dialect.put_values(Place::Call, args, *payload, out);
             }
             Self::Return(values) => dialect.put_values(Place::Return, values, None, out),
-            Self::ReturnBulk { text, nbytes } => dialect.put_bulk_return(*text, *nbytes, out),
+            Self::BulkReturn { kind, nbytes } => dialect.put_bulk_return(*kind, *nbytes, out),
             Self::Exception { text } => {
                 let text = [Value::Str(Cow::Borrowed(text))];
                 dialect.put_values(Place::Return, &text, None, out);
@@ -199,23 +257,39 @@ impl<'a> Packet<'a> {
 /// Appends the return packet of a call to `out`. A [`Value::Tensor`] goes as a tensor that nobody owns.
 ///
 /// # Errors
-/// More bytes than [`Limits::packet`]; larger text and bytes go as [`Packet::ReturnBulk`].
+/// A tensor of more than [`Limits::dimensions`], or more bytes than [`Limits::packet`]; larger text and bytes go as [`Packet::BulkReturn`].
 pub fn encode_returned(
     dialect: Dialect,
     returned: &Returned<'_>,
-    limits: &Limits,
+    limits: Limits,
     out: &mut Vec<u8>,
 ) -> Result<(), OverLimit> {
+    if let Returned::Tensor { tensor, .. } | Returned::Value(Value::Tensor(tensor)) = returned {
+        tensor::check(tensor, limits)?;
+    }
     append(PacketCode::RETURN, 0, limits, out, |out| {
         dialect.put_returned(returned, out);
     })
+}
+
+/// Checks a sequence of `count` values, of which these are the first.
+fn check_values(values: &[Value<'_>], count: usize, limits: Limits) -> Result<(), OverLimit> {
+    // A count is a signed integer on the wire, whatever the limit.
+    let most = limits.arguments.min(i32::MAX.unsigned_abs());
+    within("number of values", count as u64, most.into())?;
+    for value in values {
+        if let Value::Tensor(tensor) = value {
+            tensor::check(tensor, limits)?;
+        }
+    }
+    Ok(())
 }
 
 /// Appends one packet: its length, its code and the body that `put_body` writes.
 fn append(
     code: PacketCode,
     payload: u64,
-    limits: &Limits,
+    limits: Limits,
     out: &mut Vec<u8>,
     put_body: impl FnOnce(&mut Vec<u8>),
 ) -> Result<(), OverLimit> {

@@ -34,7 +34,7 @@ pub enum Frame {
 ///
 /// # Errors
 /// A length that is too short for its packet or over its limit.
-pub fn scan(input: &[u8], dialect: Dialect, limits: &Limits) -> Result<Frame, DecodeError> {
+pub fn scan(input: &[u8], dialect: Dialect, limits: Limits) -> Result<Frame, DecodeError> {
     let available = input.len() as u64;
     if available < LENGTH {
         return Ok(Frame::Incomplete { needed: LENGTH });

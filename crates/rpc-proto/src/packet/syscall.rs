@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::args::Args;
 use crate::codes::PacketCode;
 use crate::dialect::Place;
 use crate::{DataType, DecodeError, Device, DeviceAttr, Dialect, TensorView, Value, Values};
@@ -139,6 +140,41 @@ impl<'a> Syscall<'a> {
         }
     }
 
+    /// The same syscall, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Syscall<'static> {
+        use Syscall as S;
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::GetGlobalFunc { name } => S::GetGlobalFunc { name: owned(name) },
+            Self::FreeHandle { handle, kind } => S::FreeHandle { handle, kind },
+            Self::SetDevice { device } => S::SetDevice { device },
+            Self::GetAttr { device, attr } => S::GetAttr { device, attr },
+            Self::AllocData {
+                device,
+                nbytes,
+                alignment,
+                dtype,
+            } => S::AllocData {
+                device,
+                nbytes,
+                alignment,
+                dtype,
+            },
+            Self::FreeData { device, data } => S::FreeData { device, data },
+            Self::StreamSync { device, stream } => S::StreamSync { device, stream },
+            Self::CopyAmong { from, to, stream } => S::CopyAmong { from, to, stream },
+            Self::AllocDataWithScope { tensor, scope } => S::AllocDataWithScope {
+                tensor,
+                scope: scope.map(owned),
+            },
+            Self::CreateStream { device } => S::CreateStream { device },
+            Self::FreeStream { device, stream } => S::FreeStream { device, stream },
+            Self::SetStream { device, stream } => S::SetStream { device, stream },
+            Self::GetCurrentStream { device } => S::GetCurrentStream { device },
+        }
+    }
+
     pub(super) fn put(&self, dialect: Dialect, out: &mut Vec<u8>) {
         let mut put = |values: &[Value<'_>]| dialect.put_values(Place::Call, values, None, out);
         match self {
@@ -189,150 +225,61 @@ impl<'a> Syscall<'a> {
         }
     }
 
-    /// Reads the arguments of the syscall `code`, which start at `offset`. Further arguments are
-    /// ignored, as real servers do.
-    pub(super) fn from_values(
-        code: PacketCode,
-        values: Values<'a>,
-        offset: u64,
-    ) -> Result<Self, DecodeError> {
-        let mut args = Args {
-            values: values.into_iter(),
-            offset,
-        };
-        match code {
-            PacketCode::GET_GLOBAL_FUNC => args.text().map(|name| Self::GetGlobalFunc { name }),
-            PacketCode::FREE_HANDLE => args
-                .pointer()
-                .map(|handle| Self::FreeHandle { handle, kind: None }),
-            PacketCode::DEV_SET_DEVICE => args.device().map(|device| Self::SetDevice { device }),
-            PacketCode::DEV_GET_ATTR => args.get_attr(),
-            PacketCode::DEV_ALLOC_DATA => args.alloc_data(),
-            PacketCode::DEV_FREE_DATA => args
-                .device_and_pointer()
-                .map(|(device, data)| Self::FreeData { device, data }),
-            PacketCode::DEV_STREAM_SYNC => args
-                .device_and_pointer()
-                .map(|(device, stream)| Self::StreamSync { device, stream }),
-            PacketCode::COPY_AMONG_REMOTE => args.copy_among(),
-            PacketCode::DEV_ALLOC_DATA_WITH_SCOPE => args.alloc_data_with_scope(),
-            PacketCode::DEV_CREATE_STREAM => {
-                args.device().map(|device| Self::CreateStream { device })
-            }
-            PacketCode::DEV_FREE_STREAM => args
-                .device_and_pointer()
-                .map(|(device, stream)| Self::FreeStream { device, stream }),
-            PacketCode::DEV_SET_STREAM => args
-                .device_and_pointer()
-                .map(|(device, stream)| Self::SetStream { device, stream }),
-            PacketCode::DEV_GET_CURRENT_STREAM => args
-                .device()
-                .map(|device| Self::GetCurrentStream { device }),
-            _ => Err(DecodeError::unexpected("packet code", 8, "a syscall", code)),
-        }
-    }
-}
-
-/// The arguments of a syscall, taken one after the other.
-struct Args<'a> {
-    values: <Values<'a> as IntoIterator>::IntoIter,
-    offset: u64,
-}
-
-impl<'a> Args<'a> {
-    fn wrong(&self, expected: &'static str, found: Option<Value<'_>>) -> DecodeError {
-        let found = found.map_or("no argument", |value| value.kind());
-        DecodeError::unexpected("argument of a syscall", self.offset, expected, found)
-    }
-
-    fn text(&mut self) -> Result<Cow<'a, str>, DecodeError> {
-        match self.values.next() {
-            Some(Value::Str(text)) => Ok(text),
-            other => Err(self.wrong("a text", other)),
-        }
-    }
-
-    fn pointer(&mut self) -> Result<u64, DecodeError> {
-        match self.values.next() {
-            Some(Value::Pointer(address)) => Ok(address),
-            Some(Value::None) => Ok(0),
-            other => Err(self.wrong("a pointer", other)),
-        }
-    }
-
-    fn int(&mut self) -> Result<i64, DecodeError> {
-        match self.values.next() {
-            Some(Value::Int(value)) => Ok(value),
-            other => Err(self.wrong("an integer", other)),
-        }
-    }
-
-    fn size(&mut self) -> Result<u64, DecodeError> {
-        let size = self.int()?;
-        u64::try_from(size).map_err(|_| {
-            let expected = "an integer of at least 0";
-            DecodeError::unexpected("argument of a syscall", self.offset, expected, size)
+    /// Reads the arguments of the syscall `code`. Further arguments are ignored, as real servers do.
+    pub(super) fn from_values(code: PacketCode, values: Values<'a>) -> Result<Self, DecodeError> {
+        let mut args = Args::new(code, values);
+        // The fields of each are read in the order in which they stand.
+        Ok(match code {
+            PacketCode::GET_GLOBAL_FUNC => Self::GetGlobalFunc { name: args.text()? },
+            PacketCode::FREE_HANDLE => Self::FreeHandle {
+                handle: args.pointer()?,
+                kind: None,
+            },
+            PacketCode::DEV_SET_DEVICE => Self::SetDevice {
+                device: args.device()?,
+            },
+            PacketCode::DEV_GET_ATTR => Self::GetAttr {
+                device: args.device()?,
+                attr: args.attr()?,
+            },
+            PacketCode::DEV_ALLOC_DATA => Self::AllocData {
+                device: args.device()?,
+                nbytes: args.size()?,
+                alignment: args.size()?,
+                dtype: args.data_type()?,
+            },
+            PacketCode::DEV_FREE_DATA => Self::FreeData {
+                device: args.device()?,
+                data: args.pointer()?,
+            },
+            PacketCode::DEV_STREAM_SYNC => Self::StreamSync {
+                device: args.device()?,
+                stream: args.pointer()?,
+            },
+            PacketCode::COPY_AMONG_REMOTE => Self::CopyAmong {
+                from: args.tensor()?,
+                to: args.tensor()?,
+                stream: args.pointer()?,
+            },
+            PacketCode::DEV_ALLOC_DATA_WITH_SCOPE => Self::AllocDataWithScope {
+                tensor: args.tensor()?,
+                scope: args.text_or_none()?,
+            },
+            PacketCode::DEV_CREATE_STREAM => Self::CreateStream {
+                device: args.device()?,
+            },
+            PacketCode::DEV_FREE_STREAM => Self::FreeStream {
+                device: args.device()?,
+                stream: args.pointer()?,
+            },
+            PacketCode::DEV_SET_STREAM => Self::SetStream {
+                device: args.device()?,
+                stream: args.pointer()?,
+            },
+            PacketCode::DEV_GET_CURRENT_STREAM => Self::GetCurrentStream {
+                device: args.device()?,
+            },
+            _ => return Err(DecodeError::unexpected("packet code", 8, "a syscall", code)),
         })
-    }
-
-    fn device(&mut self) -> Result<Device, DecodeError> {
-        match self.values.next() {
-            Some(Value::Device(device)) => Ok(device),
-            other => Err(self.wrong("a device", other)),
-        }
-    }
-
-    fn tensor(&mut self) -> Result<TensorView, DecodeError> {
-        match self.values.next() {
-            Some(Value::Tensor(tensor)) => Ok(tensor),
-            other => Err(self.wrong("a tensor", other)),
-        }
-    }
-
-    fn device_and_pointer(&mut self) -> Result<(Device, u64), DecodeError> {
-        Ok((self.device()?, self.pointer()?))
-    }
-
-    fn get_attr(&mut self) -> Result<Syscall<'a>, DecodeError> {
-        let device = self.device()?;
-        let number = self.int()?;
-        let attr = i32::try_from(number).map(DeviceAttr).map_err(|_| {
-            let expected = "the number of an attribute";
-            DecodeError::unexpected("argument of a syscall", self.offset, expected, number)
-        })?;
-        Ok(Syscall::GetAttr { device, attr })
-    }
-
-    fn alloc_data(&mut self) -> Result<Syscall<'a>, DecodeError> {
-        let device = self.device()?;
-        let nbytes = self.size()?;
-        let alignment = self.size()?;
-        match self.values.next() {
-            Some(Value::DataType(dtype)) => Ok(Syscall::AllocData {
-                device,
-                nbytes,
-                alignment,
-                dtype,
-            }),
-            other => Err(self.wrong("a data type", other)),
-        }
-    }
-
-    fn copy_among(&mut self) -> Result<Syscall<'a>, DecodeError> {
-        Ok(Syscall::CopyAmong {
-            from: self.tensor()?,
-            to: self.tensor()?,
-            stream: self.pointer()?,
-        })
-    }
-
-    fn alloc_data_with_scope(&mut self) -> Result<Syscall<'a>, DecodeError> {
-        let tensor = self.tensor()?;
-        let scope = match self.values.next() {
-            Some(Value::Str(scope)) => Some(scope),
-            Some(Value::None) => None,
-            other => return Err(self.wrong("a memory scope or none", other)),
-        };
-        Ok(Syscall::AllocDataWithScope { tensor, scope })
     }
 }

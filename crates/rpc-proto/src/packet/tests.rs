@@ -12,23 +12,20 @@ const LIMITS: fn() -> Limits = Limits::default;
 
 fn encoded(packet: &Packet<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    packet.encode(Dialect::Ffi, &LIMITS(), &mut out).unwrap();
+    packet.encode(Dialect::Ffi, LIMITS(), &mut out).unwrap();
     out
 }
 
 fn scanned(input: &[u8]) -> Result<Frame, DecodeError> {
-    scan(input, Dialect::Ffi, &LIMITS())
+    scan(input, Dialect::Ffi, LIMITS())
 }
 
 fn decoded(head: &[u8], payload: u64) -> Result<Packet<'_>, DecodeError> {
-    Packet::decode(head, payload, Dialect::Ffi, &LIMITS())
+    Packet::decode(head, payload, Dialect::Ffi, LIMITS())
 }
 
-/// Compares what the packets print, for `==` would want `head` to live as long as `expected`: a packet is
-/// invariant over its lifetime, because of the `SmallVec` in it.
 fn assert_reads(head: &[u8], payload: u64, expected: &Packet<'_>) {
-    let packet = decoded(head, payload).unwrap();
-    assert_eq!(format!("{packet:?}"), format!("{expected:?}"));
+    assert_eq!(&decoded(head, payload).unwrap(), expected);
 }
 
 /// Scans and decodes one whole packet, without its payload.
@@ -63,7 +60,7 @@ proptest! {
     #[test]
     fn results_survive(returned in any_of::returned()) {
         let mut out = Vec::new();
-        encode_returned(Dialect::Ffi, &returned, &LIMITS(), &mut out).unwrap();
+        encode_returned(Dialect::Ffi, &returned, LIMITS(), &mut out).unwrap();
         let packet = read(&out)?;
         let Packet::Return(values) = packet else { panic!("{packet:?}") };
         let same = match returned {
@@ -73,6 +70,14 @@ proptest! {
             same => same,
         };
         prop_assert_eq!(Packet::returned(values, Dialect::Ffi), Ok(same));
+    }
+
+    #[test]
+    fn packets_outlive_their_bytes(packet in any_of::packet()) {
+        let head = encoded(&packet);
+        let owned: Packet<'static> = decoded(&head, packet.payload())?.into_owned();
+        drop(head);
+        prop_assert_eq!(owned, packet);
     }
 
     #[test]
@@ -120,10 +125,10 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = to;
         for limits in [LIMITS(), LIMITS().with_payload(u64::MAX), LIMITS().with_packet(40)] {
-            if let Ok(Frame::Packet { head, payload }) = scan(&bytes, Dialect::Ffi, &limits) {
+            if let Ok(Frame::Packet { head, payload }) = scan(&bytes, Dialect::Ffi, limits) {
                 prop_assert!(head <= limits.packet && payload <= limits.payload);
                 let head = &bytes[..usize::try_from(head).unwrap()];
-                if let Ok(Packet::Return(values)) = Packet::decode(head, payload, Dialect::Ffi, &limits) {
+                if let Ok(Packet::Return(values)) = Packet::decode(head, payload, Dialect::Ffi, limits) {
                     let _ = Packet::returned(values, Dialect::Ffi);
                 }
             }
@@ -155,14 +160,14 @@ fn lengths_of_packets() {
 fn no_length_is_too_long_to_add_to() {
     let limits = LIMITS().with_payload(u64::MAX);
     let copy_ack = |nbytes: u64| [&nbytes.to_le_bytes()[..], &8_i32.to_le_bytes()].concat();
-    let of = |nbytes| scan(&copy_ack(nbytes), Dialect::Ffi, &limits);
+    let of = |nbytes| scan(&copy_ack(nbytes), Dialect::Ffi, limits);
     let payload = u64::MAX - 12;
     assert_eq!(of(u64::MAX - 8), Ok(Frame::Packet { head: 12, payload }));
     assert!(matches!(of(u64::MAX), Err(DecodeError::OverLimit { .. })));
 
     let mut out = Vec::new();
     let packet = Packet::CopyAck { nbytes: u64::MAX };
-    let error = packet.encode(Dialect::Ffi, &limits, &mut out).unwrap_err();
+    let error = packet.encode(Dialect::Ffi, limits, &mut out).unwrap_err();
     assert_eq!((error.field, error.found), ("payload", u64::MAX));
     assert!(out.is_empty());
 }
@@ -270,16 +275,48 @@ fn errors_say_where() {
     );
     assert_eq!(
         error_of(&[&code(9), &code(1), &code(1), &[0; 8]]),
-        "argument of a syscall at offset 12: expected a text, found an integer"
+        "argument #0 of get global function: expected a text, found an integer"
     );
     assert_eq!(
         error_of(&[&code(13), &code(1), &code(6), &[0; 8]]),
-        "argument of a syscall at offset 12: expected an integer, found no argument"
+        "argument #1 of allocate data: expected an integer, found no argument"
+    );
+    // A broken packet is no wrong argument, even if it has one.
+    assert_eq!(
+        error_of(&[&code(9), &code(1), &code(1), &[0; 8], &[0; 4]]),
+        "packet ends at offset 28, but 4 more bytes follow"
     );
     let tensor_of_nothing = [0; 32];
     assert_eq!(
         error_of(&[&code(7), &tensor_of_nothing, &5_u64.to_le_bytes(), b"abcd"]),
         "bytes to copy at offset 44: expected the length of the data that follows, found 5 before 4 bytes"
+    );
+}
+
+#[test]
+fn a_syscall_takes_bytes_for_a_text() {
+    let code = |code: i32| code.to_le_bytes();
+    let bytes = |bytes: &[u8]| {
+        let length = (bytes.len() as u64).to_le_bytes();
+        [&code(66)[..], &code(66), &length, bytes].concat()
+    };
+    let look_up = framed(&[&code(9), &code(1), &bytes("é".as_bytes())]);
+    let name = "é".into();
+    let expected = Packet::Syscall(Syscall::GetGlobalFunc { name });
+    assert_eq!(read(&look_up), Ok(expected));
+
+    let tensor = [&code(7)[..], &[0; 32]].concat();
+    let allocate = framed(&[&code(17), &code(2), &tensor, &bytes(b"global")]);
+    let packet = read(&allocate).unwrap();
+    let Packet::Syscall(Syscall::AllocDataWithScope { scope, .. }) = packet else {
+        panic!("{packet:?}");
+    };
+    assert_eq!(scope.as_deref(), Some("global"));
+
+    assert_eq!(
+        error_of(&[&code(17), &code(2), &tensor, &bytes(b"\xff")]),
+        "argument #1 of allocate data with scope: expected a text or none, \
+         found bytes that are not UTF-8"
     );
 }
 
@@ -300,7 +337,7 @@ fn what_is_over_a_limit_is_not_written() {
     let limits = LIMITS().with_arguments(2).with_packet(100).with_payload(10);
     let field = |packet: Packet<'_>| {
         let mut out = vec![9];
-        let result = packet.encode(Dialect::Ffi, &limits, &mut out);
+        let result = packet.encode(Dialect::Ffi, limits, &mut out);
         assert_eq!(result.is_err(), out == [9]);
         result.err().map(|over| over.field)
     };
@@ -324,4 +361,71 @@ fn what_is_over_a_limit_is_not_written() {
     };
     assert_eq!(field(exception(72)), None);
     assert_eq!(field(exception(73)), Some("packet"));
+}
+
+#[test]
+fn a_tensor_that_no_peer_takes_is_not_written() {
+    let limits = LIMITS().with_dimensions(2);
+    let over = |result: Result<(), OverLimit>| result.err().map(|over| (over.field, over.found));
+    let tensor_of = |dimensions| TensorView {
+        data: 0,
+        device: crate::Device::cpu(0),
+        dtype: crate::DataType::FLOAT32,
+        shape: crate::Shape::from_iter(vec![1; dimensions]),
+        byte_offset: 0,
+    };
+    for (dimensions, expected) in [(2, None), (3, Some(("number of dimensions", 3)))] {
+        let tensor = || tensor_of(dimensions);
+        let argument = || Values::from_iter([1.into(), Value::Tensor(tensor())]);
+        let syscalls = [
+            Syscall::AllocDataWithScope {
+                tensor: tensor(),
+                scope: None,
+            },
+            Syscall::CopyAmong {
+                from: tensor(),
+                to: tensor_of(1),
+                stream: 0,
+            },
+            Syscall::CopyAmong {
+                from: tensor_of(1),
+                to: tensor(),
+                stream: 0,
+            },
+        ];
+        let packets = [
+            Packet::init(argument()),
+            Packet::Return(argument()),
+            Packet::Call {
+                function: 1,
+                args: argument(),
+                payload: None,
+            },
+            Packet::CopyFrom {
+                tensor: tensor(),
+                nbytes: 4,
+            },
+            Packet::CopyTo {
+                tensor: tensor(),
+                nbytes: 4,
+            },
+        ];
+        let mut out = Vec::new();
+        for packet in packets.into_iter().chain(syscalls.map(Packet::Syscall)) {
+            let result = packet.encode(Dialect::Ffi, limits, &mut out);
+            assert_eq!(over(result), expected, "{packet:?}");
+        }
+        let results = [
+            Returned::Value(Value::Tensor(tensor())),
+            Returned::Tensor {
+                tensor: tensor(),
+                handle: 1,
+            },
+        ];
+        for returned in results {
+            let result = encode_returned(Dialect::Ffi, &returned, limits, &mut out);
+            assert_eq!(over(result), expected, "{returned:?}");
+        }
+        assert_eq!(out.is_empty(), expected.is_some());
+    }
 }

@@ -244,7 +244,7 @@ impl Connection {
         let Some(field) = self.received.first_chunk::<4>() else {
             return Ok(None);
         };
-        match Reader::new(field, 0).count(FIELD, self.limits.tracker_frame)? {
+        match Reader::new(field, 0).count(FIELD, self.limits.tracker_reply)? {
             0 => Err(DecodeError::unexpected(
                 FIELD,
                 0,

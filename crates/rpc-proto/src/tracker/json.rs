@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value};
 
+use crate::OverLimit;
 use crate::limits::within;
 use crate::wire::Put;
-use crate::{Limits, OverLimit};
 
 /// The most characters of a message that an error repeats.
 const SHOWN: usize = 200;
@@ -42,7 +42,7 @@ impl MessageError {
         Self::Unexpected {
             field,
             expected,
-            found: shown(found),
+            found: shorten(&found.to_string()),
         }
     }
 }
@@ -75,35 +75,36 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().and_then(exact))
 }
 
-pub(super) fn shown(value: &Value) -> String {
-    shorten(&value.to_string())
-}
-
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
 }
 
-/// Appends `value` as a frame: length and text, together in one buffer.
+/// Appends `value` as a frame of at most `limit` bytes: length and text, together in one buffer.
 pub(super) fn put_frame(
     value: &impl Serialize,
-    limits: Limits,
+    limit: u32,
     out: &mut Vec<u8>,
 ) -> Result<(), OverLimit> {
     let mut json = Vec::new();
     value
         .serialize(&mut Serializer::with_formatter(&mut json, PythonStyle))
         .expect("texts and finite numbers have a JSON form, and a Vec takes them");
-    let limit = limits.tracker_frame.min(i32::MAX.unsigned_abs());
+    put_text(&json, limit, out)
+}
+
+/// Appends a frame of this text.
+pub(super) fn put_text(json: &[u8], limit: u32, out: &mut Vec<u8>) -> Result<(), OverLimit> {
+    let limit = limit.min(i32::MAX.unsigned_abs());
     within(
         "length of a tracker's frame",
         json.len() as u64,
         limit.into(),
     )?;
     out.put_u32(u32::try_from(json.len()).unwrap_or(limit));
-    out.put(&json);
+    out.put(json);
     Ok(())
 }
 
@@ -149,7 +150,7 @@ mod tests {
         let mut frame = Vec::new();
         put_frame(
             &("é😀\u{7f}\u{1f}\n\"\\/ a", None::<()>, [1], 1.5),
-            Limits::default(),
+            u32::MAX,
             &mut frame,
         )
         .unwrap();

@@ -56,9 +56,10 @@ impl Request {
     ///
     /// The text is longer than [`Limits::tracker_frame`]; nothing is appended.
     pub fn encode(&self, limits: Limits, out: &mut Vec<u8>) -> Result<(), OverLimit> {
+        let limit = limits.tracker_frame;
         match self {
-            Self::Ping => json::put_frame(&[code::PING], limits, out),
-            Self::Stop { stop_key } => json::put_frame(&(code::STOP, stop_key), limits, out),
+            Self::Ping => json::put_frame(&[code::PING], limit, out),
+            Self::Stop { stop_key } => json::put_frame(&(code::STOP, stop_key), limit, out),
             Self::Put {
                 key,
                 port,
@@ -66,17 +67,17 @@ impl Request {
                 custom_addr,
             } => json::put_frame(
                 &(code::PUT, key, (port, match_key), custom_addr),
-                limits,
+                limit,
                 out,
             ),
             Self::Request {
                 key,
                 user,
                 priority,
-            } => json::put_frame(&(code::REQUEST, key, user, priority), limits, out),
-            Self::UpdateInfo(info) => json::put_frame(&(code::UPDATE_INFO, info), limits, out),
-            Self::Summary => json::put_frame(&[code::SUMMARY], limits, out),
-            Self::PendingMatchKeys => json::put_frame(&[code::GET_PENDING_MATCHKEYS], limits, out),
+            } => json::put_frame(&(code::REQUEST, key, user, priority), limit, out),
+            Self::UpdateInfo(info) => json::put_frame(&(code::UPDATE_INFO, info), limit, out),
+            Self::Summary => json::put_frame(&[code::SUMMARY], limit, out),
+            Self::PendingMatchKeys => json::put_frame(&[code::GET_PENDING_MATCHKEYS], limit, out),
         }
     }
 

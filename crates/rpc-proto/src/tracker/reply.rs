@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::json::{self, MessageError, shown, string, whole};
+use super::json::{self, MessageError, shorten, string, whole};
 use super::message::port;
 use super::summary::Summary;
 use crate::codes::tracker as code;
@@ -21,9 +21,9 @@ pub enum Reply {
     Summary(Summary),
     /// Match keys, in no order: `["KEY:0.25", …]`. The one answer without a status.
     PendingMatchKeys(Vec<String>),
-    /// Refused: a number other than 0, or an array that starts with one; kept as it came.
+    /// Refused: a number other than 0, or an array that starts with one; the JSON as it came.
     /// Known trackers say `-1`.
-    Refused(Value),
+    Refused(String),
 }
 
 /// A device that a tracker granted: where to connect, and what to say there.
@@ -56,25 +56,26 @@ impl Reply {
     /// The refusal that known trackers send: `-1`.
     #[must_use]
     pub fn refused() -> Self {
-        Self::Refused(code::FAIL.into())
+        Self::Refused(code::FAIL.to_string())
     }
 
     /// Appends the reply as one frame, length and text, so that it can leave in one write.
     ///
     /// # Errors
     ///
-    /// The text is longer than [`Limits::tracker_frame`]; nothing is appended.
+    /// The text is longer than [`Limits::tracker_reply`]; nothing is appended.
     pub fn encode(&self, limits: Limits, out: &mut Vec<u8>) -> Result<(), OverLimit> {
+        let limit = limits.tracker_reply;
         match self {
-            Self::Done => json::put_frame(&code::SUCCESS, limits, out),
+            Self::Done => json::put_frame(&code::SUCCESS, limit, out),
             Self::Granted(Allocation {
                 host,
                 port,
                 match_key,
-            }) => json::put_frame(&(code::SUCCESS, (host, port, match_key)), limits, out),
-            Self::Summary(summary) => json::put_frame(&(code::SUCCESS, summary), limits, out),
-            Self::PendingMatchKeys(keys) => json::put_frame(keys, limits, out),
-            Self::Refused(reply) => json::put_frame(reply, limits, out),
+            }) => json::put_frame(&(code::SUCCESS, (host, port, match_key)), limit, out),
+            Self::Summary(summary) => json::put_frame(&(code::SUCCESS, summary), limit, out),
+            Self::PendingMatchKeys(keys) => json::put_frame(keys, limit, out),
+            Self::Refused(json) => json::put_text(json.as_bytes(), limit, out),
         }
     }
 
@@ -92,7 +93,7 @@ impl Reply {
         match (status, &value) {
             (Some(code::SUCCESS), Value::Number(_)) => Ok(Self::Done),
             (Some(code::SUCCESS), Value::Array(items)) => Self::read_result(items, &value),
-            (Some(_), _) => Ok(Self::Refused(value)),
+            (Some(_), _) => Ok(Self::Refused(String::from_utf8_lossy(text).into_owned())),
             (None, Value::Array(keys)) => keys
                 .iter()
                 .map(|key| string("pending match key", key))
@@ -174,11 +175,14 @@ impl Reply {
         let found = match self {
             Self::Refused(reply) => {
                 return ReplyError::Refused {
-                    reply: shown(&reply),
+                    reply: shorten(&reply),
                 };
             }
             Self::Done => "0".to_owned(),
-            Self::Granted(allocation) => format!("{allocation:?}"),
+            // Without the match key, which is for its owner alone.
+            Self::Granted(Allocation { host, port, .. }) => {
+                shorten(&format!("a device at {host}:{port}"))
+            }
             Self::Summary(_) => "a summary".to_owned(),
             Self::PendingMatchKeys(keys) => format!("{} match keys", keys.len()),
         };
@@ -252,7 +256,7 @@ mod tests {
             ("-1", "-1"),
             ("1", "1"),
             ("[-1]", "[-1]"),
-            (r#"[-1, "no such key"]"#, r#"[-1,"no such key"]"#),
+            (r#"[-1, "no such key"]"#, r#"[-1, "no such key"]"#),
         ] {
             let error = decode(text).unwrap().into_allocation().unwrap_err();
             assert_eq!(
@@ -262,6 +266,12 @@ mod tests {
                 }
             );
         }
+        // It is passed on as it came.
+        let mut out = Vec::new();
+        let refusal = decode("[-1,  null]").unwrap();
+        assert_eq!(refusal, Reply::Refused("[-1,  null]".into()));
+        refusal.encode(Limits::default(), &mut out).unwrap();
+        assert_eq!(out, b"\x0b\0\0\0[-1,  null]");
         assert_eq!(
             Reply::refused().into_done().unwrap_err().to_string(),
             "the tracker refused: it answered -1"
@@ -271,6 +281,32 @@ mod tests {
             "the tracker's answer is wrong: \
              reply: expected [0, [host, port, match key]], found 0"
         );
+    }
+
+    #[test]
+    fn an_answer_to_another_question_is_told_in_short() {
+        let says = |host: &str| {
+            let error = granted(host, 9090, "secret").into_done().unwrap_err();
+            crate::error::in_full(&error)
+        };
+        assert_eq!(
+            says("10.0.0.7"),
+            "the tracker's answer is wrong: reply: expected 0, found a device at 10.0.0.7:9090"
+        );
+        let long = says(&"h".repeat(100_000));
+        assert!(long.len() < 300, "{} bytes", long.len());
+    }
+
+    #[test]
+    fn a_reply_has_a_limit_of_its_own() {
+        let limits = Limits::default().with_tracker_reply(6);
+        let mut out = Vec::new();
+        let key = |key: &str| Reply::PendingMatchKeys(vec![key.into()]);
+        // Six bytes and seven, with brackets and quotes.
+        key("ab").encode(limits, &mut out).unwrap();
+        let error = key("abc").encode(limits, &mut out).unwrap_err();
+        assert_eq!((error.found, error.limit), (7, 6));
+        assert_eq!(out, b"\x06\0\0\0[\"ab\"]");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use rpc_proto::{ClientEndpoint, Packet, Received, Reply};
+use rpc_proto::endpoint::Reply;
+use rpc_proto::{BulkKind, ClientEndpoint, Packet, Received};
 use rpc_transport::blocking::{Incoming, Stream};
 use rpc_transport::{Deadline, Step, TransportError};
 
@@ -277,8 +278,10 @@ impl Connection {
             };
             self.limit = self.reply_timeout;
             let (announced, mut left) = match reply {
-                Reply::ReturnedBulk { text: true, nbytes } => (Announced::Text, nbytes),
-                Reply::ReturnedBulk { nbytes, .. } => (Announced::Bytes, nbytes),
+                Reply::BulkReturn { kind, nbytes } => match kind {
+                    BulkKind::Text => (Announced::Text, nbytes),
+                    BulkKind::Bytes => (Announced::Bytes, nbytes),
+                },
                 Reply::Data { nbytes } => (Announced::Data, nbytes),
                 reply => {
                     let answer = Answer::of(reply);

@@ -200,6 +200,10 @@ impl Context {
         let constructor = constructor.iter().map(OwnedValue::as_borrowed);
         self.send(&Packet::init(Values::from_iter(constructor)), &[])
             .await
+            .map_err(|error| match error {
+                SessionError::Answer(source) => SessionError::Opening(source),
+                other => other,
+            })
     }
 }
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rpc_proto::{Returned, Value};
-use rpc_transport::{Step, TransportError};
 
 use super::{DynRead, DynWrite, Incoming, Reader, bisync};
 #[super::only_async]
@@ -105,19 +104,7 @@ async fn read_counted(
     reader: &mut Reader,
 ) -> Result<(), SessionError> {
     while !target.is_empty() {
-        let buffered = incoming.bytes();
-        let count = if buffered.is_empty() {
-            reader.read(target).await?
-        } else {
-            let count = buffered.len().min(target.len());
-            target[..count].copy_from_slice(&buffered[..count]);
-            incoming.consume(count);
-            count
-        };
-        if count == 0 {
-            let (peer, step) = (reader.peer().to_owned(), Step::Reply);
-            return Err(TransportError::Closed { peer, step }.into());
-        }
+        let count = incoming.read_some(reader, target).await?;
         *left -= count as u64;
         target = &mut target[count..];
     }

@@ -19,7 +19,8 @@ pub trait Connect: Sync {
     type Error: Error + Send + Sync + 'static;
 
     /// Makes a session of `allocation`. The server is to end it after `session_timeout`, unless that
-    /// is none (it never is zero).
+    /// is none (it never is zero). It may have a fraction of a second, on which C++ servers of the
+    /// reference end.
     async fn connect(
         &self,
         allocation: &Allocation,

@@ -14,7 +14,9 @@ use crate::{TrackerClientError, TrackerClientOptions};
 /// again and again.
 ///
 /// After a [`TrackerClientError::Transport`], and after a call that was dropped, every further call
-/// fails: connect again.
+/// fails: connect again. Only a request that is larger than
+/// [`Limits::tracker_frame`](crate::Limits::tracker_frame) leaves the connection as it was: nothing was
+/// sent, and [`TrackerClientError::retry`] says never.
 #[derive(Debug)]
 pub struct TrackerConnection {
     stream: TrackerStream,
@@ -136,9 +138,9 @@ impl TrackerConnection {
         read: fn(Reply) -> Result<T, ReplyError>,
     ) -> Result<T, TrackerClientError> {
         let reply = self.stream.exchange(request, deadline).await?;
-        read(reply).map_err(|reply| TrackerClientError::Reply {
+        read(reply).map_err(|source| TrackerClientError::Reply {
             tracker: self.stream.peer().to_owned(),
-            reply,
+            source,
         })
     }
 }

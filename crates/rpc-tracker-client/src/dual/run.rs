@@ -34,16 +34,16 @@ impl TrackerClient {
         &self,
         options: &RequestOptions,
         connect: &C,
-        work: F,
+        mut work: F,
     ) -> Result<T, TrackerClientError>
     where
         C: Connect,
-        F: AsyncFn(C::Session) -> Result<T, E>,
+        F: AsyncFnMut(C::Session) -> Result<T, E>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut last = Exhausted::new(&options.key).into();
         for number in 1..=options.max_runs {
-            last = match self.run_once(options, connect, &work, number).await {
+            last = match self.run_once(options, connect, &mut work, number).await {
                 Ok(result) => return Ok(result),
                 Err(error) if error.is_retryable() => error,
                 Err(error) => return Err(error),
@@ -57,12 +57,12 @@ impl TrackerClient {
         &self,
         options: &RequestOptions,
         connect: &C,
-        work: &F,
+        work: &mut F,
         number: u32,
     ) -> Result<T, TrackerClientError>
     where
         C: Connect,
-        F: AsyncFn(C::Session) -> Result<T, E>,
+        F: AsyncFnMut(C::Session) -> Result<T, E>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let session = self.request(options, connect).await?;

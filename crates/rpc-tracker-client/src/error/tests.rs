@@ -32,7 +32,7 @@ fn tracker(source: ConnectionError) -> TrackerClientError {
 fn reply(reply: Reply) -> TrackerClientError {
     TrackerClientError::Reply {
         tracker: "t:1".into(),
-        reply: reply.into_allocation().unwrap_err(),
+        source: reply.into_allocation().unwrap_err(),
     }
 }
 
@@ -65,6 +65,12 @@ fn each_error_says_what_a_retry_loop_does() {
         limit: second,
         source: "".into(),
     };
+    // A limit of the server's, not of the tracker's.
+    let connect_timed_out = TrackerClientError::Connect {
+        server: "s:2".into(),
+        match_key: "k:0.5".into(),
+        source: timed_out().into(),
+    };
     let run = TrackerClientError::Run {
         key: key(),
         runs: 2,
@@ -96,6 +102,7 @@ fn each_error_says_what_a_retry_loop_does() {
         (reply(Reply::refused()), SameConnection, false, false),
         (reply(Reply::Done), NewConnection, false, false),
         (connect(), SameConnection, false, false),
+        (connect_timed_out, SameConnection, false, false),
         (wait, Never, true, false),
         (exhausted([]), Never, false, false),
         (exhausted([lost(), connect()]), SameConnection, false, false),
@@ -117,6 +124,38 @@ fn each_error_says_what_a_retry_loop_does() {
     }
 }
 
+/// Who prints an error with its sources reads all of it, and nothing twice.
+#[test]
+fn a_chain_tells_all() {
+    for (error, expected) in [
+        (
+            reply(Reply::refused()),
+            "no success at t:1: the tracker refused: it answered -1",
+        ),
+        (
+            reply(Reply::Done),
+            "no success at t:1: the tracker's answer is wrong: \
+             reply: expected [0, [host, port, match key]], found 0",
+        ),
+        (
+            tracker(ConnectionError::NoGreeting { received: 0 }),
+            "no use of the tracker at t:1: not an RPC tracker: \
+             closed the connection after 0 of the 4 bytes of a greeting",
+        ),
+        (
+            connect(),
+            "no session at s:2 with match key \"k:0.5\": the server is gone",
+        ),
+        (
+            exhausted([lost(), reply(Reply::refused())]),
+            "no session on a device of key \"k\" after 2 tries; the last one: \
+             no success at t:1: the tracker refused: it answered -1",
+        ),
+    ] {
+        assert_eq!(Chain(&error).to_string(), expected);
+    }
+}
+
 #[test]
 fn an_exhausted_request_names_its_last_error_and_goes_on_with_that_ones_source() {
     let error = exhausted([lost(), connect()]);
@@ -131,9 +170,10 @@ fn an_exhausted_request_names_its_last_error_and_goes_on_with_that_ones_source()
     assert_eq!(
         error.to_string(),
         "no session on a device of key \"k\" after 1 try; \
-         the last one: no success at t:1: the tracker refused: it answered -1"
+         the last one: no success at t:1"
     );
-    assert!(error.source().is_none());
+    let source = error.source().unwrap().downcast_ref::<ReplyError>();
+    assert!(matches!(source, Some(ReplyError::Refused { .. })));
 
     assert_eq!(
         exhausted([]).to_string(),

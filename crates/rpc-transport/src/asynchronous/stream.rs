@@ -25,19 +25,20 @@ impl Stream {
     pub fn new(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        peer: String,
+        peer: impl Into<String>,
     ) -> Self {
-        Self::of(ReadHalf::Other(Box::new(reader)), Box::new(writer), peer)
+        let (reader, peer) = (ReadHalf::Other(Box::new(reader)), peer.into());
+        Self::of(reader, Box::new(writer), peer.into())
     }
 
     pub(super) fn tcp(socket: TcpStream, peer: String) -> Self {
         let (reader, writer) = socket.into_split();
-        Self::of(ReadHalf::Tcp(reader), Box::new(writer), peer)
+        Self::of(ReadHalf::Tcp(reader), Box::new(writer), peer.into())
     }
 
-    fn of(reader: ReadHalf, writer: Box<dyn AsyncWrite + Send + Unpin>, peer: String) -> Self {
+    fn of(reader: ReadHalf, writer: Box<dyn AsyncWrite + Send + Unpin>, peer: Arc<str>) -> Self {
         let watch = Watch {
-            peer: peer.into(),
+            peer,
             deadline: Deadline::each_wait(Step::Reply, None),
         };
         Self {
@@ -127,6 +128,11 @@ impl Reader {
             ReadHalf::Other(half) => self.watch.limit(half.read(target)).await,
         }
     }
+
+    /// What it means that the stream ended where more was due.
+    pub(super) fn closed(&self) -> TransportError {
+        self.watch.deadline.closed(self.peer())
+    }
 }
 
 /// The half of a [`Stream`] that writes.
@@ -148,7 +154,8 @@ impl Writer {
     }
 
     /// Writes some of `head` and `payload`, one behind the other, and says how many bytes. Nothing
-    /// was written when the future is dropped.
+    /// was written when the future is dropped. A stream with a buffer of its own may keep them there
+    /// until [`Writer::flush`].
     ///
     /// # Errors
     /// The stream fails, or the deadline passes.
@@ -167,7 +174,15 @@ impl Writer {
         }
     }
 
-    /// Writes `head` and `payload`, one behind the other.
+    /// Has the peer get what was written: a stream with a buffer of its own sends what is there.
+    ///
+    /// # Errors
+    /// The stream fails, or the deadline passes.
+    pub async fn flush(&mut self) -> Result<(), TransportError> {
+        self.watch.limit(self.half.flush()).await
+    }
+
+    /// Writes `head` and `payload`, one behind the other, and flushes.
     ///
     /// # Errors
     /// The stream fails, or the deadline passes. How much was written is then unknown.
@@ -182,7 +197,7 @@ impl Writer {
             head = &head[of_head..];
             payload = &payload[count - of_head..];
         }
-        Ok(())
+        self.flush().await
     }
 
     /// Says that nothing more will be written.
@@ -282,9 +297,9 @@ mod pipe {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn spawn(command: &mut Command) -> Result<Stream, TransportError> {
-        let (socket, child) = start(command)?;
+    pub fn spawn(command: Command) -> Result<Stream, TransportError> {
         let program = command.get_program().to_string_lossy().into_owned();
+        let (socket, child) = start(command)?;
         let socket = socket
             .set_nonblocking(true)
             .and_then(|()| UnixStream::from_std(socket));
@@ -314,5 +329,26 @@ mod pipe {
         ) -> Poll<io::Result<()>> {
             Pin::new(&mut self.half).poll_read(context, target)
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn quick_acknowledgements_reach_the_socket() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let stream = Stream::tcp(open(address, None).await.unwrap(), address.to_string());
+        let ReadHalf::Tcp(half) = &stream.reader.half else {
+            panic!("a TCP stream has a TCP half");
+        };
+        let socket = SockRef::from(half.as_ref());
+        socket.set_tcp_quickack(false).unwrap();
+        stream.quick_ack();
+        assert!(socket.tcp_quickack().unwrap());
     }
 }

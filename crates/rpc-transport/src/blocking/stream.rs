@@ -65,10 +65,10 @@ pub type Reader = Stream;
 impl Stream {
     /// A stream on any carrier; `peer` is its name in messages. It starts without a deadline.
     #[must_use]
-    pub fn new(carrier: Box<dyn Carrier>, peer: String) -> Self {
+    pub fn new(carrier: impl Carrier + 'static, peer: impl Into<String>) -> Self {
         Self {
-            carrier,
-            peer,
+            carrier: Box::new(carrier),
+            peer: peer.into(),
             deadline: Deadline::each_wait(Step::Reply, None),
             read_limit: None,
             write_limit: None,
@@ -76,7 +76,7 @@ impl Stream {
     }
 
     pub(super) fn tcp(socket: TcpStream, peer: String) -> Self {
-        Self::new(Box::new(socket), peer)
+        Self::new(socket, peer)
     }
 
     /// The peer's name, for messages.
@@ -114,7 +114,7 @@ impl Stream {
         }
     }
 
-    /// Writes `head` and `payload`, one behind the other.
+    /// Writes `head` and `payload`, one behind the other, and flushes.
     ///
     /// # Errors
     /// The stream fails, or the deadline passes. How much was written is then unknown.
@@ -136,7 +136,22 @@ impl Stream {
                 Err(source) => return Err(self.failed(source)),
             }
         }
-        Ok(())
+        self.flush()
+    }
+
+    /// The limit of the last write holds: to set it anew is a call of the system, for nothing on TCP.
+    fn flush(&mut self) -> Result<(), TransportError> {
+        loop {
+            match self.carrier.flush() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                flushed => return flushed.map_err(|source| self.failed(source)),
+            }
+        }
+    }
+
+    /// What it means that the stream ended where more was due.
+    pub(super) fn closed(&self) -> TransportError {
+        self.deadline.closed(&self.peer)
     }
 
     /// How long the next call of the system may take; never no time at all.
@@ -199,14 +214,14 @@ mod pipe {
     ///
     /// # Errors
     /// The program cannot be started.
-    pub fn spawn(command: &mut Command) -> Result<Stream, TransportError> {
+    pub fn spawn(command: Command) -> Result<Stream, TransportError> {
+        let program = command.get_program().to_string_lossy().into_owned();
         let (socket, child) = start(command)?;
-        let peer = command.get_program().to_string_lossy().into_owned();
         let pipe = ChildPipe {
             socket,
             _child: child,
         };
-        Ok(Stream::new(Box::new(pipe), peer))
+        Ok(Stream::new(pipe, program))
     }
 
     /// The fields are dropped in this order: first the end of the stream, then the child.

@@ -5,7 +5,7 @@ use crate::{ConnectOptions, Deadline, Step, TransportError};
 
 /// Introduces us to the server or proxy at the other end of `stream`, with `key` as a
 /// [`SessionKey`](rpc_proto::handshake::SessionKey) prints it, and waits for the answer.
-/// Nothing is read beyond it.
+/// Nothing is read beyond it. After that the stream has no deadline.
 ///
 /// # Errors
 /// The key is too long, the peer refuses it or is no server, the stream fails, or
@@ -49,6 +49,7 @@ pub async fn handshake(
         }
         let progress = handshake.receive(&input[..count]);
         if let Some(accepted) = progress.map_err(|error| failed(stream, error))?.accepted {
+            stream.set_deadline(Deadline::each_wait(Step::Reply, None));
             return Ok(accepted);
         }
     }

@@ -6,8 +6,9 @@ use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
 
 /// A conversation with a tracker: one request at a time.
 ///
-/// After an error the conversation is over; to give up a request that the tracker holds back (it has no
-/// device yet) is to drop this.
+/// After an error the conversation is over, unless it is that the request is larger than
+/// [`Limits::tracker_frame`](rpc_proto::Limits::tracker_frame): that was not sent. To give up a request
+/// that the tracker holds back (it has no device yet) is to drop this.
 #[derive(Debug)]
 pub struct TrackerStream {
     stream: Stream,

@@ -17,8 +17,8 @@ fn shell(script: &str) -> Command {
     command
 }
 
-fn spawn(mut command: Command) -> twin::Stream {
-    let mut stream = twin::spawn(&mut command).unwrap();
+fn spawn(command: Command) -> twin::Stream {
+    let mut stream = twin::spawn(command).unwrap();
     stream.set_deadline(Deadline::total(Step::Reply, Some(LONG)));
     stream
 }
@@ -65,11 +65,7 @@ async fn an_echo() {
 #[bisync]
 #[twin_test]
 async fn the_end_of_a_child_is_the_end_of_the_stream() {
-    // The command is alive, and must not hold the other end of the stream.
-    let mut command = shell("printf ab");
-    let mut stream = twin::spawn(&mut command).unwrap();
-    stream.set_deadline(Deadline::total(Step::Reply, Some(LONG)));
-    let mut reader = reader(stream);
+    let mut reader = reader(spawn(shell("printf ab")));
     let mut incoming = twin::Incoming::default();
     let error = incoming.fill(&mut reader, 8).await.unwrap_err();
     assert!(matches!(error, TransportError::Closed { .. }), "{error:?}");
@@ -83,8 +79,7 @@ async fn the_end_of_a_child_is_the_end_of_the_stream() {
 #[bisync]
 #[twin_test]
 async fn no_such_program() {
-    let mut command = Command::new("/nowhere/tvm_rpc");
-    let error = twin::spawn(&mut command).unwrap_err();
+    let error = twin::spawn(Command::new("/nowhere/tvm_rpc")).unwrap_err();
     assert!(matches!(error, TransportError::Spawn { .. }), "{error:?}");
     assert_eq!(error.to_string(), "cannot start /nowhere/tvm_rpc");
     let source = error.source().unwrap().downcast_ref::<io::Error>();

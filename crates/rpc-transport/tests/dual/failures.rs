@@ -26,6 +26,6 @@ pub(crate) async fn fail_in_every_way() {
     let error = twin::connect(&address, &impatient).await;
     assert!(error.unwrap_err().is_refused());
 
-    let error = twin::spawn(&mut Command::new("/nowhere/tvm_rpc"));
+    let error = twin::spawn(Command::new("/nowhere/tvm_rpc"));
     assert!(error.is_err());
 }

@@ -44,6 +44,26 @@ async fn head_and_payload_leave_in_one_write() {
 
 #[bisync]
 #[twin_test]
+async fn a_stream_with_a_buffer_is_flushed() {
+    let mock = Mock::buffering(&[], &[1]);
+    stream(&mock).write_all(b"head", b"payload").await.unwrap();
+    assert_eq!(mock.state().writes, [b"headpayload"]);
+}
+
+/// For those who write in steps.
+#[only_async]
+#[tokio::test]
+async fn a_writer_flushes_when_it_is_told() {
+    let mock = Mock::buffering(&[], &[1]);
+    let (_, mut writer) = stream(&mock).into_split();
+    assert_eq!(writer.write(b"head", b"payload").await.unwrap(), 11);
+    assert!(mock.state().writes.is_empty());
+    writer.flush().await.unwrap();
+    assert_eq!(mock.state().writes, [b"headpayload"]);
+}
+
+#[bisync]
+#[twin_test]
 async fn nothing_to_write_is_no_write() {
     let mock = Mock::taking(0);
     stream(&mock).write_all(&[], &[]).await.unwrap();

@@ -8,7 +8,10 @@ use rpc_proto::handshake::{Accepted, HandshakeError};
 use rpc_transport::{Step, TransportError};
 
 use super::{bisync, twin, twin_test};
-use crate::peer::{SHORT, assert_silence, chain, drip, options, read_hello, serve, wait_for_end};
+use crate::peer::{
+    SHORT, assert_silence, assert_silence_for, chain, drip, options, read_hello, serve,
+    wait_for_end,
+};
 
 const KEY: &str = "client:x1:0.25";
 const ACCEPTED: &[u8] = b"\x71\xf2\x0f\x00\x09\x00\x00\x00server:x1";
@@ -196,6 +199,26 @@ async fn a_silent_peer_is_given_up_in_time() {
         drop(stream);
         peer.join().unwrap();
     }
+}
+
+/// The time for a handshake is not that of the session behind it.
+#[bisync]
+#[twin_test]
+async fn the_limit_ends_with_the_handshake() {
+    const LIMIT: Duration = Duration::from_secs(3);
+    let (address, peer) = serve(|mut stream| {
+        read_hello(&mut stream, KEY);
+        stream.write_all(ACCEPTED).unwrap();
+        assert_silence_for(&mut stream, LIMIT);
+        stream.write_all(b"packet").unwrap();
+    });
+    let options = options().with_handshake_timeout(LIMIT);
+    let mut stream = twin::connect(&address, &options).await.unwrap();
+    twin::handshake(&mut stream, KEY, &options).await.unwrap();
+    let mut packet = [0; 6];
+    assert_eq!(stream.read(&mut packet).await.unwrap(), 6);
+    drop(stream);
+    peer.join().unwrap();
 }
 
 #[bisync]

@@ -110,7 +110,7 @@ async fn replies_that_are_none() {
         ),
         (b"\x00\x00\x00\x00", "the tracker's reply is wrong: "),
         (b"\xff\xff\xff\xff", "the tracker's reply is wrong: "),
-        (b"\x01\x00\x10\x00", "the tracker's reply is wrong: "),
+        (b"\x01\x00\x00\x01", "the tracker's reply is wrong: "),
         (b"\x01\x00\x00\x0000", "sent 1 bytes that nobody asked for"),
     ] {
         let reply = ping(move |stream| stream.write_all(answer).unwrap()).await;
@@ -199,12 +199,13 @@ async fn a_silent_tracker_is_given_up_in_time() {
 #[bisync]
 #[twin_test]
 async fn a_request_over_the_limit_is_not_sent() {
-    let mock = Mock::new(MAGIC, &[4]);
-    let small = options().with_limits(Limits::default().with_tracker_frame(2));
+    let mock = Mock::new(&[MAGIC, DONE].concat(), &[4, 5]);
+    let small = options().with_limits(Limits::default().with_tracker_frame(3));
     let stream = super::framing::stream(&mock);
     let mut tracker = twin::TrackerStream::greet(stream, &small).await.unwrap();
+    let stop_key = "secret".to_owned();
     let error = tracker
-        .exchange(&Request::Ping, deadline())
+        .exchange(&Request::Stop { stop_key }, deadline())
         .await
         .unwrap_err();
     assert!(
@@ -213,6 +214,10 @@ async fn a_request_over_the_limit_is_not_sent() {
         chain(&error)
     );
     assert_eq!(mock.state().writes, [MAGIC]);
+    // It is as if it had not been asked for.
+    let reply = tracker.exchange(&Request::Ping, deadline()).await;
+    assert_eq!(reply.unwrap(), Reply::Done);
+    assert_eq!(mock.state().writes, [MAGIC, PING]);
 }
 
 #[bisync]

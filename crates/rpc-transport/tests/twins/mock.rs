@@ -16,6 +16,10 @@ pub(crate) struct State {
     pub(crate) takes: usize,
     /// What was written, write by write.
     pub(crate) writes: Vec<Vec<u8>>,
+    /// Keeps what is written until the stream is flushed; else there is nothing to flush.
+    pub(crate) buffers: bool,
+    /// What was kept so far.
+    pub(crate) buffered: Vec<u8>,
     /// Quick acknowledgements wanted.
     pub(crate) quick_acks: usize,
     calls: usize,
@@ -34,6 +38,8 @@ impl Mock {
             targets: Vec::new(),
             takes: usize::MAX,
             writes: Vec::new(),
+            buffers: false,
+            buffered: Vec::new(),
             quick_acks: 0,
             calls: 0,
         })))
@@ -43,6 +49,13 @@ impl Mock {
     pub(crate) fn taking(count: usize) -> Self {
         let mock = Self::new(&[], &[1]);
         mock.state().takes = count;
+        mock
+    }
+
+    /// A peer that gets what was written when the stream is flushed.
+    pub(crate) fn buffering(input: &[u8], pieces: &[usize]) -> Self {
+        let mock = Self::new(input, pieces);
+        mock.state().buffers = true;
         mock
     }
 
@@ -69,8 +82,21 @@ impl Mock {
         let mut state = self.state();
         let bytes = slices.iter().flat_map(|slice| slice.iter().copied());
         let written: Vec<u8> = bytes.take(state.takes).collect();
-        state.writes.push(written.clone());
-        Ok(written.len())
+        let count = written.len();
+        if state.buffers {
+            state.buffered.extend(written);
+        } else {
+            state.writes.push(written);
+        }
+        Ok(count)
+    }
+
+    fn flush(&self) {
+        let mut state = self.state();
+        if !state.buffered.is_empty() {
+            let flushed = std::mem::take(&mut state.buffered);
+            state.writes.push(flushed);
+        }
     }
 }
 
@@ -85,7 +111,7 @@ mod blocking {
 
     impl Mock {
         pub(crate) fn blocking_stream(&self) -> Stream {
-            Stream::new(Box::new(self.clone()), "mock".to_owned())
+            Stream::new(self.clone(), "mock")
         }
     }
 
@@ -105,6 +131,7 @@ mod blocking {
         }
 
         fn flush(&mut self) -> io::Result<()> {
+            Self::flush(self);
             Ok(())
         }
     }
@@ -138,7 +165,7 @@ mod asynchronous {
 
     impl Mock {
         pub(crate) fn async_stream(&self) -> Stream {
-            Stream::new(self.clone(), self.clone(), "mock".to_owned())
+            Stream::new(self.clone(), self.clone(), "mock")
         }
     }
 
@@ -184,6 +211,7 @@ mod asynchronous {
         }
 
         fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.flush();
             Poll::Ready(Ok(()))
         }
 

@@ -60,7 +60,11 @@ pub(crate) fn drip(stream: &mut TcpStream, bytes: &[u8]) {
 
 /// Asserts that for a moment nothing comes.
 pub(crate) fn assert_silence(stream: &mut TcpStream) {
-    stream.set_read_timeout(Some(SHORT)).unwrap();
+    assert_silence_for(stream, SHORT);
+}
+
+pub(crate) fn assert_silence_for(stream: &mut TcpStream, moment: Duration) {
+    stream.set_read_timeout(Some(moment)).unwrap();
     let error = stream.read(&mut [0]).unwrap_err();
     let silence = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
     assert!(silence.contains(&error.kind()), "{error}");

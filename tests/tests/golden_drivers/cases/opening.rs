@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rpc_proto::Value;
 use rpc_session::{SessionConstructor, SessionError, SessionOptions, args};
 
 use super::session::{Played, connect, finish};
@@ -199,7 +198,7 @@ async fn server_exit() {
         let replay = Replay::start(&recording, connection);
         let session = connect(&replay, &SessionOptions::default()).await.unwrap();
         let exit = session.function("golden.exit").await.unwrap();
-        let error = exit.call(&[Value::Int(status).into()]).await.unwrap_err();
+        let error = exit.call(args![status]).await.unwrap_err();
         assert!(matches!(error, SessionError::Transport(_)), "{error:?}");
         session.close().await;
         finish(replay).await;

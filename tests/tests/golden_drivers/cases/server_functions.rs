@@ -40,12 +40,12 @@ fn library(played: &Played) -> Vec<u8> {
     let conversation = played.recording.conversation(0);
     let (dialect, limits) = (Dialect::Ffi, Limits::default());
     for exchange in &conversation.exchanges {
-        if let Ok(Frame::Packet { head, payload: 0 }) = scan(&exchange.request, dialect, &limits)
+        if let Ok(Frame::Packet { head, payload: 0 }) = scan(&exchange.request, dialect, limits)
             && let Ok(Packet::Call { args, .. }) = Packet::decode(
                 &exchange.request[..usize::try_from(head).unwrap()],
                 0,
                 dialect,
-                &limits,
+                limits,
             )
             && let [_, Value::Bytes(bytes)] = &args[..]
         {
@@ -98,7 +98,7 @@ async fn module() {
         .await
         .unwrap_err();
     failed(error, "time_evaluator of missing function");
-    let preprocessed = once.with_preprocess("no.such.preproc");
+    let preprocessed = once.with_preprocess("nosuch.preproc");
     let error = module.time_evaluator("myadd", cpu, &preprocessed).await;
     failed(error.unwrap_err(), "time_evaluator of missing preproc");
 
@@ -122,7 +122,7 @@ async fn system_lib() {
     let library = played.session.system_lib().await.unwrap();
     let missing = library.function("notexist").await;
     assert!(
-        matches!(missing, Err(SessionError::NoFunction { .. })),
+        matches!(missing, Err(SessionError::NoModuleFunction { .. })),
         "{missing:?}"
     );
     let options = TimeEvaluatorOptions::default()

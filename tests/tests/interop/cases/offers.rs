@@ -81,7 +81,7 @@ async fn a_tracker_stops_for_its_secret_alone() {
         matches!(
             &error,
             TrackerClientError::Reply {
-                reply: ReplyError::Refused { .. },
+                source: ReplyError::Refused { .. },
                 ..
             }
         ),

@@ -9,7 +9,7 @@ use crate::dialect::{BulkReturn, Place};
 use crate::packet::START;
 use crate::tensor;
 use crate::wire::{Put, Reader};
-use crate::{DecodeError, Returned, TensorView, Value, Values};
+use crate::{BulkKind, DecodeError, Returned, TensorView, Value, Values};
 
 /// From here to the objects no index means anything.
 const FIRST_UNKNOWN: i32 = 13;
@@ -50,11 +50,10 @@ fn put_handle_returned(type_index: i64, handle: u64, out: &mut Vec<u8>) {
     put_handle(POINTER, handle, out);
 }
 
-pub(in crate::dialect) fn put_bulk_return(text: bool, nbytes: u64, out: &mut Vec<u8>) {
-    let (outer, inner) = if text {
-        (str_index(nbytes), RAW_STR)
-    } else {
-        (bytes_index(nbytes), BYTES_VIEW)
+pub(in crate::dialect) fn put_bulk_return(kind: BulkKind, nbytes: u64, out: &mut Vec<u8>) {
+    let (outer, inner) = match kind {
+        BulkKind::Text => (str_index(nbytes), RAW_STR),
+        BulkKind::Bytes => (bytes_index(nbytes), BYTES_VIEW),
     };
     put_count(2, out);
     put_value(Place::Return, &Value::Int(outer.into()), out);
@@ -152,21 +151,21 @@ pub(in crate::dialect) fn bulk_return(packet: &[u8]) -> Result<Option<BulkReturn
     if reader.i32(field)? != 2 || reader.i32(field)? != INT {
         return Ok(None);
     }
-    let text = match i32::try_from(reader.i64(field)?) {
-        Ok(RAW_STR | SMALL_STR | STR) => true,
-        Ok(BYTES_VIEW | SMALL_BYTES | BYTES) => false,
+    let kind = match i32::try_from(reader.i64(field)?) {
+        Ok(RAW_STR | SMALL_STR | STR) => BulkKind::Text,
+        Ok(BYTES_VIEW | SMALL_BYTES | BYTES) => BulkKind::Bytes,
         _ => return Ok(None),
     };
-    match (text, reader.i32(field)?) {
-        (true, RAW_STR) | (false, BYTES_VIEW) => {}
-        (true, SMALL_STR | STR) | (false, SMALL_BYTES | BYTES) => {
+    match (kind, reader.i32(field)?) {
+        (BulkKind::Text, RAW_STR) | (BulkKind::Bytes, BYTES_VIEW) => {}
+        (BulkKind::Text, SMALL_STR | STR) | (BulkKind::Bytes, SMALL_BYTES | BYTES) => {
             reader.i32(field)?;
         }
         _ => return Ok(None),
     }
     let payload = reader.u64(field)?;
     Ok(Some(BulkReturn {
-        text,
+        kind,
         head: reader.offset(),
         payload,
     }))

@@ -176,13 +176,13 @@ fn calls_that_return_nonsense() {
 fn large_text_and_bytes_follow_as_payload() {
     const N: u64 = 0x20000;
     let forms = [
-        ("0b", "08000000", true, 40),
-        ("41", "08000000", true, 40),
-        ("41", "41000000 41000000", true, 44),
-        ("42", "09000000", false, 40),
-        ("42", "42000000 42000000", false, 44),
+        ("0b", "08000000", BulkKind::Text, 40),
+        ("41", "08000000", BulkKind::Text, 40),
+        ("41", "41000000 41000000", BulkKind::Text, 44),
+        ("42", "09000000", BulkKind::Bytes, 40),
+        ("42", "42000000 42000000", BulkKind::Bytes, 44),
     ];
-    for (index, form, text, head) in forms {
+    for (index, form, kind, head) in forms {
         let mut input = bytes(&format!(
             "{:02x}00020000000000 04000000 02000000 01000000 {index}00000000000000 {form} 0000020000000000",
             head - 8
@@ -192,7 +192,7 @@ fn large_text_and_bytes_follow_as_payload() {
         // The head is enough.
         assert_eq!(
             receive(&mut endpoint, &input),
-            Ok(Reply::ReturnedBulk { text, nbytes: N })
+            Ok(Reply::BulkReturn { kind, nbytes: N })
         );
         input.resize(head + 0x20000, b'x');
         input.extend(bytes(VOID));

@@ -8,8 +8,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::{
-    DataType, Device, DeviceAttr, DeviceType, OwnedValue, Packet, Returned, Shape, Syscall,
-    TensorView, TypeCode, Value, Values,
+    BulkKind, DataType, Device, DeviceAttr, DeviceType, OwnedValue, Packet, Returned, Shape,
+    Syscall, TensorView, TypeCode, Value, Values,
 };
 
 /// Sizes that the protocol carries as signed integers.
@@ -142,19 +142,23 @@ pub(crate) fn request() -> impl Strategy<Value = Packet<'static>> {
             args,
             payload: None,
         }),
-        1 => (tensor(), any::<u64>())
+        1 => (tensor(), payload())
             .prop_map(|(tensor, nbytes)| Packet::CopyFrom { tensor, nbytes }),
         1 => (tensor(), payload()).prop_map(|(tensor, nbytes)| Packet::CopyTo { tensor, nbytes }),
         4 => syscall().prop_map(Packet::Syscall),
     ]
 }
 
+fn bulk_kind() -> impl Strategy<Value = BulkKind> {
+    prop_oneof![Just(BulkKind::Text), Just(BulkKind::Bytes)]
+}
+
 /// What a server sends. A result of text or bytes is bulk only from a certain length on.
 pub(crate) fn answer() -> impl Strategy<Value = Packet<'static>> {
     prop_oneof![
         values().prop_map(Packet::Return),
-        (any::<bool>(), 65_536..1_u64 << 36)
-            .prop_map(|(text, nbytes)| Packet::ReturnBulk { text, nbytes }),
+        (bulk_kind(), 65_536..1_u64 << 36)
+            .prop_map(|(kind, nbytes)| Packet::BulkReturn { kind, nbytes }),
         any::<String>().prop_map(|text| Packet::Exception {
             text: Cow::Owned(text)
         }),

@@ -123,12 +123,12 @@ fn lengths_are_checked_before_anything_is_taken() {
             "length of a tracker's frame at offset 0: expected a count of at least 0, found -1",
         ),
         (
-            0x10_0001,
-            "at offset 0: length of a tracker's frame is 1048577, more than the limit of 1048576",
+            0x100_0001,
+            "at offset 0: length of a tracker's frame is 16777217, more than the limit of 16777216",
         ),
         (
             i32::MAX,
-            "at offset 0: length of a tracker's frame is 2147483647, more than the limit of 1048576",
+            "at offset 0: length of a tracker's frame is 2147483647, more than the limit of 16777216",
         ),
     ] {
         let mut connection = waiting();
@@ -139,7 +139,31 @@ fn lengths_are_checked_before_anything_is_taken() {
         );
         assert_eq!(connection.end(), ConnectionError::Broken);
     }
-    assert_eq!(waiting().receive(&i32::to_le_bytes(0x10_0000)), Ok(None));
+    assert_eq!(waiting().receive(&i32::to_le_bytes(0x100_0000)), Ok(None));
+}
+
+#[test]
+fn a_reply_may_be_longer_than_a_request() {
+    // The size of a summary of 20,000 servers.
+    let text = format!("[{}]", vec![r#""dev:0.5""#; 120_000].join(","));
+    assert!(text.len() > 0x10_0000);
+    let length = u32::try_from(text.len()).unwrap();
+    let mut connection = waiting();
+    assert_eq!(connection.receive(&length.to_le_bytes()), Ok(None));
+    let reply = connection.receive(text.as_bytes()).unwrap();
+    let Some(Event::Reply(Reply::PendingMatchKeys(keys))) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(keys.len(), 120_000);
+}
+
+#[test]
+fn memory_grows_with_what_came_and_not_with_what_was_announced() {
+    let mut connection = waiting();
+    connection.receive(&i32::to_le_bytes(0x100_0000)).unwrap();
+    connection.receive(&[b' '; 1000]).unwrap();
+    let taken = connection.received.capacity();
+    assert!(taken <= 2 * 1004, "{taken} bytes");
 }
 
 #[test]
@@ -170,7 +194,7 @@ fn a_request_over_the_limit_is_not_sent() {
 proptest! {
     #[test]
     fn arbitrary_bytes_are_harmless(pieces: Vec<Vec<u8>>, greeted: bool, length in 0..64i32) {
-        let limits = Limits::default().with_tracker_frame(32);
+        let limits = Limits::default().with_tracker_reply(32);
         let mut connection = Connection::new(limits, &mut Vec::new());
         if greeted {
             connection = connected(limits);

@@ -34,7 +34,7 @@ impl Outbox {
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.written == self.head.len() && self.payload_left == 0
+        self.head.is_empty() && self.payload_left == 0
     }
 
     /// Writes the head and the payload that was announced with it.
@@ -76,7 +76,9 @@ impl Outbox {
             payload = &payload[count - of_head..];
             self.payload_left -= (count - of_head) as u64;
         }
-        if self.payload_left == 0 {
+        if self.payload_left == 0 && !self.head.is_empty() {
+            // The head stays until then, so that whoever comes next flushes if this future is dropped.
+            self.writer.flush().await?;
             self.head.clear();
             self.written = 0;
             if let Some(sent) = self.payload_sent.take() {

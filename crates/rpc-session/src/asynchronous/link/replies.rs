@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use rpc_proto::{Received, Reply};
+use rpc_proto::endpoint::Reply;
+use rpc_proto::{BulkKind, Received};
 use rpc_transport::asynchronous::{Incoming, Reader};
 use rpc_transport::{Deadline, Step, TransportError};
 use tokio::sync::oneshot;
@@ -279,8 +280,10 @@ impl Shared {
             } => {
                 half.left = reply.payload();
                 let next = match reply {
-                    Reply::ReturnedBulk { text: true, .. } => Next::Payload(Announced::Text),
-                    Reply::ReturnedBulk { .. } => Next::Payload(Announced::Bytes),
+                    Reply::BulkReturn { kind, .. } => Next::Payload(match kind {
+                        BulkKind::Text => Announced::Text,
+                        BulkKind::Bytes => Announced::Bytes,
+                    }),
                     Reply::Data { .. } => Next::Payload(Announced::Data),
                     reply => Next::Answer(Answer::of(reply)),
                 };

@@ -150,7 +150,7 @@ impl Ledger {
     }
 
     /// Everything that was given came back, once.
-    fn is_balanced(&self) {
+    fn assert_balanced(&self) {
         let own = |handle: &&u64| ![ECHO, GIVE, TAKE].contains(handle);
         let mut freed: Vec<_> = self.freed.iter().filter(own).copied().collect();
         freed.sort_unstable();
@@ -200,7 +200,7 @@ async fn a_handle_that_nobody_waits_for_any_more_is_freed() {
     probe(&echo, 1).await;
     session.cpu(0).sync().await.unwrap();
     session.close().await;
-    finish(server).await.is_balanced();
+    finish(server).await.assert_balanced();
 }
 
 /// The bytes in the last place of a call.

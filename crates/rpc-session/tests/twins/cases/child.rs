@@ -19,8 +19,9 @@ const PEER: &str = r"
 
 #[bisync]
 async fn open(script: String) -> Result<RemoteSession, SessionError> {
-    let stream = spawn(Command::new("sh").arg("-c").arg(script))?;
-    RemoteSession::on_stream(stream, &SessionOptions::default()).await
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script);
+    RemoteSession::on_stream(spawn(shell)?, &SessionOptions::default()).await
 }
 
 #[bisync]

@@ -84,6 +84,30 @@ async fn a_server_that_refuses_to_construct_says_why_and_is_left_in_order() {
 
 #[bisync]
 #[twin_test]
+async fn a_server_of_another_dialect_does_not_open_a_session() {
+    let server = Server::raw(|socket| {
+        let mut talk = Talk::new(socket);
+        talk.shake_hands();
+        talk.next().unwrap();
+        // What a server of TVM before 0.22 answers: its type code for null is 4.
+        talk.send(b"\x0c\0\0\0\0\0\0\0\x04\0\0\0\x01\0\0\0\x04\0\0\0");
+        talk.goodbye();
+    });
+    let error = open_with(&server, &SessionOptions::default())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, SessionError::Opening(_)), "{error}");
+    assert_eq!(
+        in_full(&error),
+        "the server's answer to the opening of the session cannot be understood: \
+         it may speak another dialect (that of TVM before 0.22): \
+         pointer at offset 20 needs 8 bytes, but only 0 are left in the message"
+    );
+    finish(server).await;
+}
+
+#[bisync]
+#[twin_test]
 async fn a_server_that_takes_too_long_to_construct_is_given_up() {
     const LIMIT: Duration = Duration::from_millis(100);
     let server = Server::raw(|socket| {

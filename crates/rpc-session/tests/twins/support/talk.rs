@@ -21,11 +21,11 @@ pub(crate) struct Request(pub(crate) Vec<u8>);
 
 impl Request {
     pub(crate) fn packet(&self) -> Packet<'_> {
-        let Frame::Packet { head, payload } = scan(&self.0, DIALECT, &limits()).unwrap() else {
+        let Frame::Packet { head, payload } = scan(&self.0, DIALECT, limits()).unwrap() else {
             panic!("no packet: {:02x?}", self.0);
         };
         let head = usize::try_from(head).unwrap();
-        Packet::decode(&self.0[..head], payload, DIALECT, &limits()).unwrap()
+        Packet::decode(&self.0[..head], payload, DIALECT, limits()).unwrap()
     }
 
     /// What stands behind the head of a copy.
@@ -225,7 +225,7 @@ impl Talk {
 
 pub(crate) fn encoded(packet: &Packet<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    packet.encode(DIALECT, &limits(), &mut out).unwrap();
+    packet.encode(DIALECT, limits(), &mut out).unwrap();
     out
 }
 
@@ -235,6 +235,6 @@ pub(crate) fn pointer(address: u64) -> Packet<'static> {
 
 pub(crate) fn encoded_returned(returned: &Returned<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    encode_returned(DIALECT, returned, &limits(), &mut out).unwrap();
+    encode_returned(DIALECT, returned, limits(), &mut out).unwrap();
     out
 }

@@ -4,8 +4,7 @@ use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rpc_proto::tracker::Allocation;
-use rpc_tracker_client::{RequestOptions, TrackerClientOptions};
+use rpc_tracker_client::{Allocation, RequestOptions, TrackerClientOptions};
 
 use super::{Connect, TrackerClient, bisync, connect_trait, yield_now};
 use crate::support::FakeTracker;
@@ -13,6 +12,9 @@ use crate::support::FakeTracker;
 /// `[4, "k", "", 1]`, what [`options`] ask for.
 pub(super) const REQUEST: &str = r#"[4, "k", "", 1]"#;
 pub(super) const GRANT: &str = r#"[0, ["10.0.0.1", 9090, "k:0.5"]]"#;
+
+/// A limit that passes in a test, after all that has to happen before.
+pub(super) const SOON: Duration = Duration::from_secs(2);
 
 /// Servers of which the first ones that a client comes to are gone. A session is its match key.
 pub(super) struct Servers {

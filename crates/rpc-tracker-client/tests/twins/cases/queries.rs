@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use rpc_proto::tracker::QueueStatus;
-use rpc_tracker_client::{Diagnosis, TrackerClientError, TrackerClientOptions};
+use rpc_tracker_client::{Diagnosis, QueueStatus, TrackerClientError, TrackerClientOptions};
 
 use super::farm::client;
 use super::{TrackerClient, bisync, twin_test};
@@ -108,10 +107,7 @@ async fn stop_says_the_secret() {
     let client = client(&tracker);
     let error = client.stop("tracker:0.1").await.unwrap_err();
     let address = client.address();
-    assert_eq!(
-        error.to_string(),
-        format!("no success at {address}: the tracker refused: it answered -1")
-    );
+    assert_eq!(error.to_string(), format!("no success at {address}"));
     client.stop("tracker:0.1").await.unwrap();
     tracker.finish();
 }

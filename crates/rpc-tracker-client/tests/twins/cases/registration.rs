@@ -1,7 +1,7 @@
 //! The server's side of a tracker.
 
-use rpc_proto::tracker::{ServerAddr, ServerInfo};
-use rpc_tracker_client::{Retry, TrackerClientOptions};
+use rpc_tracker_client::{ConnectOptions, Limits, Retry, TrackerClientOptions};
+use rpc_tracker_client::{ServerAddr, ServerInfo};
 
 use super::{TrackerConnection, bisync, twin_test};
 use crate::support::{FakeTracker, Reserved};
@@ -49,6 +49,27 @@ async fn a_server_registers_on_one_connection() {
     let error = connection.stop("secret").await.unwrap_err();
     assert_eq!(error.retry(), Retry::SameConnection);
     assert!(connection.pending_match_keys().await.unwrap().is_empty());
+    drop(connection);
+    tracker.finish();
+}
+
+/// Nothing was sent, so that nothing is lost.
+#[bisync]
+#[twin_test]
+async fn a_request_that_no_frame_holds_leaves_the_connection_as_it_was() {
+    let tracker = FakeTracker::start(|door| {
+        let mut peer = door.accept();
+        peer.expect("[1]");
+        peer.answer("0");
+        peer.expect_end();
+    });
+    let connect = ConnectOptions::default().with_limits(Limits::default().with_tracker_frame(3));
+    let options = TrackerClientOptions::default().with_connect(connect);
+    let connected = TrackerConnection::connect(&tracker.address(), &options).await;
+    let mut connection = connected.unwrap();
+    let error = connection.stop("secret").await.unwrap_err();
+    assert_eq!(error.retry(), Retry::Never);
+    connection.ping().await.unwrap();
     drop(connection);
     tracker.finish();
 }

@@ -1,12 +1,11 @@
 //! The table of `request_and_run`, row by row.
 
 use std::error::Error;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rpc_tracker_client::TrackerClientError;
 
-use super::farm::{GRANT, REQUEST, Servers, client, options};
+use super::farm::{GRANT, REQUEST, SOON, Servers, client, options};
 use super::{bisync, join, twin_test, yield_now};
 use crate::support::FakeTracker;
 
@@ -29,11 +28,10 @@ async fn a_failed_run_starts_again_on_another_session() {
     let first = r#"[0, ["h", 1, "k:0.1"]]"#;
     let second = r#"[0, ["h", 1, "k:0.2"]]"#;
     let tracker = answering(Box::leak(Box::new([first, second])));
-    let sessions = Mutex::new(Vec::new());
+    let mut sessions = Vec::new();
     let result = client(&tracker)
         .request_and_run(&options(), &Servers::good(), async |session: String| {
             yield_now().await;
-            let mut sessions = sessions.lock().unwrap();
             sessions.push(session);
             if sessions.len() == 1 {
                 Err("the device is gone")
@@ -43,7 +41,7 @@ async fn a_failed_run_starts_again_on_another_session() {
         })
         .await;
     assert_eq!(result.unwrap(), 42);
-    assert_eq!(*sessions.lock().unwrap(), ["k:0.1", "k:0.2"]);
+    assert_eq!(sessions, ["k:0.1", "k:0.2"]);
     tracker.finish();
 }
 
@@ -93,7 +91,7 @@ async fn a_run_that_fails_when_the_session_is_over_is_a_timeout() {
 #[bisync]
 #[twin_test]
 async fn the_wait_in_the_queue_is_not_charged_to_the_session() {
-    let limit = Duration::from_millis(500);
+    let limit = SOON;
     let tracker = FakeTracker::start(move |door| {
         let mut peer = door.accept();
         peer.expect(REQUEST);
@@ -151,7 +149,7 @@ async fn a_wait_that_is_over_is_not_started_again() {
         while peer.next_frame().is_some() {}
         door.is_quiet();
     });
-    let wanted = options().with_wait_timeout(Duration::from_millis(30));
+    let wanted = options().with_wait_timeout(SOON);
     let result = client(&tracker)
         .request_and_run(&wanted, &Servers::good(), async |_| Ok::<_, String>(()))
         .await;
