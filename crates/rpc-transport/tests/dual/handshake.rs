@@ -209,7 +209,7 @@ async fn the_limit_ends_with_the_handshake() {
     let (address, peer) = serve(|mut stream| {
         read_hello(&mut stream, KEY);
         stream.write_all(ACCEPTED).unwrap();
-        assert_silence_for(&mut stream, LIMIT);
+        assert_silence_for(&mut stream, LIMIT + 5 * SHORT);
         stream.write_all(b"packet").unwrap();
     });
     let options = options().with_handshake_timeout(LIMIT);
