@@ -12,6 +12,8 @@
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage.
 #![forbid(unsafe_code)]
+// The comments of arguments are the text of --help.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 use std::process::ExitCode;
 

@@ -68,7 +68,12 @@ fn request(tracker: &TrackerClient, peer: &PeerArgs) -> Result<RemoteSession> {
 }
 
 fn session_options(peer: &PeerArgs) -> SessionOptions {
-    SessionOptions::default().with_reply_timeout(limit(peer.reply_timeout))
+    let options = SessionOptions::default();
+    match limit(peer.reply_timeout) {
+        Some(limit) if limit < options.init_timeout => options.with_init_timeout(limit),
+        _ => options,
+    }
+    .with_reply_timeout(limit(peer.reply_timeout))
 }
 
 /// 0 is no limit.

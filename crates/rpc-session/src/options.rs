@@ -19,9 +19,9 @@ pub struct SessionOptions {
     pub constructor: Option<SessionConstructor>,
     /// From the end of the handshake until the session is constructed; default 60 s.
     pub init_timeout: Duration,
-    /// How long the peer may be silent while a reply is due, and how long it may refuse to take what
-    /// is sent; then the session is given up. Default 10 minutes, `None` for ever. A call that
-    /// computes for longer needs more.
+    /// How long a reply may take, and how long the peer may refuse to take what is sent; then the
+    /// session is given up. Of a large result (a tensor, a file) it is how long the peer may be silent.
+    /// Default 10 minutes, `None` for ever. A call that computes for longer needs more.
     pub reply_timeout: Option<Duration>,
     /// How the server lays out values.
     pub dialect: Dialect,

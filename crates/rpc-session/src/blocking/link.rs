@@ -247,10 +247,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the next reply, with its payload.
+    /// Reads the next reply, with its payload. However slowly its bytes come, its head has to be there
+    /// in time.
     fn receive(&mut self, sink: Sink<'_>) -> Result<Outcome, SessionError> {
         self.stream
             .set_deadline(Deadline::each_wait(Step::Reply, self.limit));
+        let mut began = false;
         loop {
             let received = self.endpoint.receive(self.incoming.bytes());
             let received = received.map_err(|source| SessionError::Protocol {
@@ -260,8 +262,17 @@ impl Connection {
             let (consumed, reply) = match received {
                 Received::Incomplete { consumed, needed } => {
                     self.incoming.consume(consumed);
-                    let needed = usize::try_from(needed).unwrap_or(usize::MAX);
-                    self.incoming.fill(&mut self.stream, needed)?;
+                    if began {
+                        let needed = usize::try_from(needed).unwrap_or(usize::MAX);
+                        self.incoming.fill(&mut self.stream, needed)?;
+                    } else {
+                        // As a rule this is all of it, and the time limit of the stream stays the same.
+                        let any = self.incoming.bytes().len() + 1;
+                        self.incoming.fill(&mut self.stream, any)?;
+                        let limit = Deadline::total(Step::Reply, self.limit);
+                        self.stream.set_deadline(limit);
+                        began = true;
+                    }
                     continue;
                 }
                 Received::Reply {
@@ -290,6 +301,8 @@ impl Connection {
                 }
             };
             self.incoming.consume(consumed);
+            self.stream
+                .set_deadline(Deadline::each_wait(Step::Reply, self.limit));
             let answer = payload::receive(
                 announced,
                 &mut left,

@@ -245,9 +245,9 @@ impl Tensor {
         if self.nbytes > self.context().link.max_payload() {
             return Err(too_large());
         }
-        let mut data = Vec::new();
-        data.try_reserve_exact(count).map_err(|_| too_large())?;
-        data.resize(count, T::zeroed());
+        // Zeroed by the system, so that memory is taken for what comes and not for what was announced.
+        let data = bytemuck::allocation::try_zeroed_slice_box(count);
+        let mut data = data.map_err(|()| too_large())?.into_vec();
         self.copy_into(&mut data).await?;
         Ok(data)
     }

@@ -223,40 +223,34 @@ impl Shared {
         }
     }
 
-    /// Waits for the reply to the oldest request.
+    /// Waits for the reply to the oldest request. However slowly its bytes come, its head has to be
+    /// there in time.
     async fn next_reply(&self, half: &mut ReadHalf) -> Result<(Waiter, Next), SessionError> {
-        let mut last_byte = Instant::now();
+        let last_reply = Instant::now();
         loop {
             let needed = match self.look_at(half)? {
                 Look::Reply(waiter, next) => return Ok((waiter, next)),
                 Look::Incomplete(needed) => needed,
             };
-            let silent_for = |last_byte| {
-                let endpoint = lock(&self.endpoint);
-                let due = endpoint.oldest().and_then(Waiter::due_since);
-                due.map(|since: Instant| since.max(last_byte).elapsed())
-            };
-            let spent = silent_for(last_byte).unwrap_or_default();
-            let left = |limit: Duration| limit.saturating_sub(spent).max(Duration::from_millis(1));
-            half.reader
-                .set_deadline(Deadline::each_wait(Step::Reply, half.limit.map(left)));
-            match half.incoming.fill(&mut half.reader, needed).await {
-                Ok(()) => last_byte = Instant::now(),
-                // Nothing was lost; whether it is too late depends on how long a reply is due.
-                Err(error) if error.is_timeout() => {
-                    if let (Some(silent), Some(allowed)) = (silent_for(last_byte), half.limit)
-                        && silent >= allowed
-                    {
-                        let (peer, step) = (self.peer.clone(), Step::Reply);
-                        return Err(TransportError::TimedOut {
-                            peer,
-                            step,
-                            allowed,
-                        }
-                        .into());
-                    }
+            let due = lock(&self.endpoint).oldest().and_then(Waiter::due_since);
+            let spent = due.map_or(Duration::ZERO, |due| due.max(last_reply).elapsed());
+            let left = match half.limit {
+                Some(allowed) if spent >= allowed => {
+                    let (peer, step) = (self.peer.clone(), Step::Reply);
+                    let late = TransportError::TimedOut {
+                        peer,
+                        step,
+                        allowed,
+                    };
+                    return Err(late.into());
                 }
-                Err(error) => return Err(error.into()),
+                limit => limit.map(|limit| limit - spent),
+            };
+            half.reader.set_deadline(Deadline::total(Step::Reply, left));
+            match half.incoming.fill(&mut half.reader, needed).await {
+                // Nothing was lost; whether it is too late depends on how long a reply is due.
+                Err(error) if !error.is_timeout() => return Err(error.into()),
+                _ => {}
             }
         }
     }

@@ -81,6 +81,32 @@ async fn a_silent_server_is_given_up_and_left() {
     assert_eq!(again.to_string(), error.to_string());
 }
 
+/// Bytes that come for ever are not a reply.
+#[bisync]
+#[twin_test]
+async fn a_server_that_never_comes_to_the_point_is_given_up() {
+    const LIMIT: Duration = Duration::from_millis(200);
+    let server = Server::start(|talk| {
+        talk.function("f", FUNCTION);
+        talk.called(FUNCTION, []);
+        // Packets of no bytes, which mean nothing.
+        talk.dribble(&[0; 8]);
+    });
+    let options = SessionOptions::default().with_reply_timeout(Some(LIMIT));
+    let session = open_with(&server, &options).await.unwrap();
+    let function = session.function("f").await.unwrap();
+    let error = function.call(&[]).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "gave up on {} after 200ms of waiting for a reply",
+            session.peer()
+        )
+    );
+    drop((function, session));
+    finish(server).await;
+}
+
 #[bisync]
 #[twin_test]
 async fn silence_while_nothing_is_due_is_no_failure() {

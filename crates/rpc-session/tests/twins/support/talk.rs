@@ -2,10 +2,14 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rpc_proto::codes::RPC_MAGIC;
 use rpc_proto::packet::{Frame, encode_returned, scan};
 use rpc_proto::{Dialect, Limits, Packet, Returned, Syscall, Value, Values};
+
+use super::PATIENCE;
 
 const DIALECT: Dialect = Dialect::Ffi;
 /// An init packet without a constructor, as every client of the reference sends it.
@@ -184,6 +188,15 @@ impl Talk {
         };
         for piece in bytes.chunks(chunk) {
             self.socket.write_all(piece).unwrap();
+        }
+    }
+
+    /// Sends `bytes` again and again until the client has left.
+    pub(crate) fn dribble(&mut self, bytes: &[u8]) {
+        let end = Instant::now() + PATIENCE;
+        while self.socket.write_all(bytes).is_ok() {
+            assert!(Instant::now() < end, "the client does not leave");
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
