@@ -66,7 +66,7 @@ pub(crate) fn check(dtype: DataType) -> Result<()> {
 }
 
 fn parse(mut reader: impl Read) -> Result<LocalTensor> {
-    let header = NpyHeader::from_reader(&mut reader)?;
+    let header = NpyHeader::from_reader(&header(&mut reader)?[..])?;
     let DType::Plain(stored) = header.dtype() else {
         bail!("it holds {}, not plain numbers", header.dtype().descr());
     };
@@ -96,6 +96,34 @@ fn parse(mut reader: impl Read) -> Result<LocalTensor> {
         shape,
         bytes,
     })
+}
+
+/// The bytes of the header, up to the data, if it can be one of plain numbers.
+///
+/// The parser takes memory for as long a header as the file says, and time that doubles with each level of
+/// nested lists, which plain numbers have none of.
+fn header(reader: &mut impl Read) -> Result<Vec<u8>> {
+    /// Those of plain numbers have some hundred bytes.
+    const LONGEST: u32 = 1 << 16;
+    let mut bytes = vec![0; 8];
+    reader.read_exact(&mut bytes)?;
+    ensure!(bytes.starts_with(b"\x93NUMPY"), "it is no .npy file");
+    let width = if bytes[6] == 1 { 2 } else { 4 };
+    let mut length = [0; 4];
+    reader.read_exact(&mut length[..width])?;
+    bytes.extend(&length[..width]);
+    let length = u32::from_le_bytes(length);
+    ensure!(
+        length <= LONGEST,
+        "its header has {length} bytes, more than {LONGEST}"
+    );
+    let start = bytes.len();
+    reader.take(length.into()).read_to_end(&mut bytes)?;
+    ensure!(
+        !bytes[start..].contains(&b'['),
+        "it holds records, not plain numbers"
+    );
+    Ok(bytes)
 }
 
 fn format(tensor: &LocalTensor, writer: &mut impl Write) -> Result<()> {
@@ -217,6 +245,14 @@ mod tests {
         for (file, hint) in [
             (b"PK\x03\x04 an archive".to_vec(), ""),
             (Vec::new(), ""),
+            (
+                b"\x93NUMPY\x02\x00\xff\xff\xff\xff{".to_vec(),
+                "its header has 4294967295 bytes",
+            ),
+            (
+                file(&"[".repeat(60), "False", "()", &[]),
+                "it holds records",
+            ),
             (
                 file("<f4", "False", "(2,)", &[0; 7]),
                 "ends after 7 of 8 bytes",

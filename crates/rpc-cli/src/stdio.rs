@@ -58,10 +58,24 @@ fn to_stderr(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Servers report errors of many lines.
+/// Servers report errors of many lines, at any length, and what they send must not steer the terminal.
 fn one_line(text: &str) -> String {
+    /// Characters: some screens full.
+    const LONGEST: usize = 8000;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join(" ")
+    let mut line = String::new();
+    for part in lines {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(part);
+        if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+            line.truncate(end);
+            line.push('…');
+            break;
+        }
+    }
+    line.replace(char::is_control, "\u{fffd}")
 }
 
 /// Sends logs to standard error if the user wants some: by `--verbose`, or by a filter in
@@ -92,6 +106,21 @@ mod tests {
         assert_eq!(
             one_line(&format!("{error:#}")),
             "cannot run: Check failed: x == y here"
+        );
+    }
+
+    #[test]
+    fn an_error_without_end_is_cut() {
+        let line = one_line(&"x\n".repeat(10_000_000));
+        assert_eq!(line.chars().count(), 8001);
+        assert!(line.starts_with("x x x") && line.ends_with('…'));
+    }
+
+    #[test]
+    fn an_error_does_not_steer_the_terminal() {
+        assert_eq!(
+            one_line("a\x1b[31m\u{9b}1mb\0"),
+            "a\u{fffd}[31m\u{fffd}1mb\u{fffd}"
         );
     }
 
