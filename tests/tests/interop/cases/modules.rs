@@ -154,10 +154,7 @@ async fn the_entry_function_of_a_library_with_one_kernel_is_that_kernel() {
 
     let library = session.system_lib().await.unwrap();
     let error = library.entry_function().await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        r#"the server has no function "main" in this module"#
-    );
+    assert_eq!(error.to_string(), r#"the module has no function "main""#);
 }
 
 #[bisync]
