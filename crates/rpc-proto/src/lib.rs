@@ -7,7 +7,7 @@
 //! | [`tracker`] | what a client or a server says to a tracker |
 //! | [`handshake`] | how a connection to a server begins |
 //! | [`packet`] | the packets of a session, and where each ends |
-//! | [`endpoint`] | the client's end of a session |
+//! | [`endpoint`] | the two ends of a session |
 //!
 //! Values ([`Value`], [`Returned`], [`TensorView`], [`Device`], [`DataType`]) are laid out by a
 //! [`Dialect`]; [`Limits`] bounds what a peer can make us take. Everything reads from slices and
@@ -32,9 +32,9 @@ mod wire;
 pub use device::{Device, DeviceAttr, DeviceType, ParseDeviceAttrError, ParseDeviceError};
 pub use dialect::Dialect;
 pub use dtype::{DataType, ParseDataTypeError, TypeCode};
-pub use endpoint::{ClientEndpoint, Received};
+pub use endpoint::{ClientEndpoint, Received, ServerEndpoint};
 pub use error::DecodeError;
 pub use limits::{Limits, OverLimit};
-pub use packet::{BulkKind, HandleKind, Packet, Syscall};
+pub use packet::{Bulk, BulkKind, HandleKind, Packet, Syscall};
 pub use value::{OwnedValue, Returned, Shape, TensorView, Value};
 pub use values::{Values, ValuesIter};

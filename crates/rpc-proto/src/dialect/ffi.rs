@@ -1,15 +1,17 @@
 //! The `ffi` dialect: a count, then for each value its type index and its bytes.
 
+mod argument;
 mod returned;
 
 use std::borrow::Cow;
 
+pub(super) use argument::{bulk_argument, values_before_bulk};
 pub(super) use returned::{bulk_return, put_bulk_return, put_returned, returned};
 
 use super::Place;
 use crate::tensor;
 use crate::wire::{Put, Reader};
-use crate::{DecodeError, Limits, Value, Values};
+use crate::{Bulk, BulkKind, DecodeError, Limits, Value, Values};
 
 // Type indices of tvm-ffi that appear on the wire.
 const NONE: i32 = 0;
@@ -39,15 +41,19 @@ const SMALL: u64 = 7;
 pub(super) fn put_values(
     place: Place,
     values: &[Value<'_>],
-    payload: Option<u64>,
+    bulk: Option<Bulk>,
     out: &mut Vec<u8>,
 ) {
-    put_count(values.len() + usize::from(payload.is_some()), out);
+    put_count(values.len() + usize::from(bulk.is_some()), out);
     for value in values {
         put_value(place, value, out);
     }
-    if let Some(len) = payload {
-        put_bytes_head(len, out);
+    match bulk {
+        None => {}
+        Some(Bulk { kind, nbytes }) => match kind {
+            BulkKind::Text => put_text_head(nbytes, out),
+            BulkKind::Bytes => put_bytes_head(nbytes, out),
+        },
     }
 }
 
@@ -117,12 +123,19 @@ fn put_text(place: Place, text: &str, out: &mut Vec<u8>) {
     // A receiver ends a raw string at its first NUL, so such a text travels as an object.
     let as_object = place == Place::Init || place == Place::Call && text.contains('\0');
     if as_object {
-        out.put_i32(str_index(text.len() as u64));
-        out.put_i32(STR);
+        put_text_head(text.len() as u64, out);
+        out.put(text.as_bytes());
     } else {
         out.put_i32(RAW_STR);
+        put_sized(text.as_bytes(), out);
     }
-    put_sized(text.as_bytes(), out);
+}
+
+/// What stands before the bytes of a text object.
+fn put_text_head(len: u64, out: &mut Vec<u8>) {
+    out.put_i32(str_index(len));
+    out.put_i32(STR);
+    out.put_u64(len);
 }
 
 fn str_index(len: u64) -> i32 {

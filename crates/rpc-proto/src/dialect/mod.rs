@@ -4,7 +4,7 @@
 mod ffi;
 
 use crate::wire::Reader;
-use crate::{BulkKind, DecodeError, Limits, Returned, Value, Values};
+use crate::{Bulk, DecodeError, Limits, Returned, Value, Values};
 
 /// How a peer lays out packed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -26,29 +26,27 @@ pub(crate) enum Place {
     Return,
 }
 
-/// Text or bytes of any size at the end of a result.
+/// Text or bytes of any size at the end of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BulkReturn {
-    /// What the payload is.
-    pub(crate) kind: BulkKind,
+pub(crate) struct Tail {
     /// Bytes of the packet before the payload.
     pub(crate) head: u64,
-    /// Bytes of the payload.
-    pub(crate) payload: u64,
+    /// The payload.
+    pub(crate) bulk: Bulk,
 }
 
 impl Dialect {
-    /// Writes a sequence; with `payload`, the head of one more bytes value of that length stands
-    /// last, and the caller sends its bytes.
+    /// Writes a sequence; with `bulk`, the head of one more value stands last, and the caller sends its
+    /// bytes.
     pub(crate) fn put_values(
         self,
         place: Place,
         values: &[Value<'_>],
-        payload: Option<u64>,
+        bulk: Option<Bulk>,
         out: &mut Vec<u8>,
     ) {
         match self {
-            Self::Ffi => ffi::put_values(place, values, payload, out),
+            Self::Ffi => ffi::put_values(place, values, bulk, out),
         }
     }
 
@@ -82,9 +80,9 @@ impl Dialect {
     }
 
     /// Writes a result of text or bytes, up to the bytes themselves.
-    pub(crate) fn put_bulk_return(self, kind: BulkKind, nbytes: u64, out: &mut Vec<u8>) {
+    pub(crate) fn put_bulk_return(self, bulk: Bulk, out: &mut Vec<u8>) {
         match self {
-            Self::Ffi => ffi::put_bulk_return(kind, nbytes, out),
+            Self::Ffi => ffi::put_bulk_return(bulk, out),
         }
     }
 
@@ -103,9 +101,37 @@ impl Dialect {
     ///
     /// # Errors
     /// [`DecodeError::Truncated`] when more bytes are needed to tell.
-    pub(crate) fn bulk_return(self, packet: &[u8]) -> Result<Option<BulkReturn>, DecodeError> {
+    pub(crate) fn bulk_return(self, packet: &[u8]) -> Result<Option<Tail>, DecodeError> {
         match self {
             Self::Ffi => ffi::bulk_return(packet),
+        }
+    }
+
+    /// Looks for text or bytes of any size in the last argument of a call packet, of which the first
+    /// bytes are there.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] when more bytes are needed to tell; what else is wrong will be wrong
+    /// again when the packet is read.
+    pub(crate) fn bulk_argument(
+        self,
+        packet: &[u8],
+        limits: Limits,
+    ) -> Result<Option<Tail>, DecodeError> {
+        match self {
+            Self::Ffi => ffi::bulk_argument(packet, limits),
+        }
+    }
+
+    /// Reads all of a sequence but its last value, whose head [`Dialect::bulk_argument`] found behind
+    /// them.
+    pub(crate) fn values_before_bulk<'a>(
+        self,
+        reader: &mut Reader<'a>,
+        limits: Limits,
+    ) -> Result<Values<'a>, DecodeError> {
+        match self {
+            Self::Ffi => ffi::values_before_bulk(reader, limits),
         }
     }
 

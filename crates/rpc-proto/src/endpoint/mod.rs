@@ -1,10 +1,10 @@
-//! The client's end of a session, as a state machine.
+//! The two ends of a session, as state machines: [`ClientEndpoint`] and [`ServerEndpoint`].
 //!
 //! [`ClientEndpoint`] turns requests into bytes and bytes into replies. Replies carry no number: they
 //! come in the order of the requests, so the endpoint keeps what each outstanding request expects, and
 //! beside it a *token* of the caller's, by which the caller knows whose reply it is.
 //!
-//! # The contract
+//! # The contract of the client
 //!
 //! **Invariant:** what [`ClientEndpoint::request`] appended is sent whole, with its payload behind it,
 //! before anything of a later request; and what [`ClientEndpoint::receive`] consumed is never shown to
@@ -41,43 +41,49 @@
 //! assert_eq!((token, reply), ("lookup", Reply::Pointer(42)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # The contract of the server
+//!
+//! [`ServerEndpoint`] turns bytes into requests and answers into bytes. Requests are answered in the
+//! order in which they came, each once:
+//!
+//! 1. Keep the bytes that came in a buffer and call [`receive(&buffer)`](ServerEndpoint::receive).
+//! 2. On [`Asked::Incomplete`], drop `consumed` bytes, read until `needed` bytes are there, go to 1.
+//! 3. On [`Asked::Request`], drop `consumed` bytes once the packet was used, take its
+//!    [payload](crate::Packet::payload) from the buffer and then from the stream, do what was asked, append
+//!    the answer and write it. Say when the first session [is there](ServerEndpoint::open). Go to 1.
+//! 4. On [`Asked::Refused`], skip its payload and answer with an exception. Go to 1.
+//! 5. On [`Asked::Ended`], or at the end of the stream between two packets, the session is over. On an
+//!    error as well, but the client may be told by an exception and a [shutdown packet](crate::Packet::Shutdown) first.
+//!
+//! ```
+//! use rpc_proto::endpoint::Asked;
+//! use rpc_proto::{Dialect, Limits, Packet, ServerEndpoint, Values};
+//!
+//! let mut endpoint = ServerEndpoint::new(Dialect::Ffi, Limits::default());
+//! let mut init = Vec::new();
+//! Packet::init(Values::default()).encode(Dialect::Ffi, Limits::default(), &mut init)?;
+//!
+//! let Asked::Request { consumed: 29, packet: Packet::Init { constructor, .. } } =
+//!     endpoint.receive(&init)? else { panic!() };
+//! assert!(constructor.is_empty());
+//! endpoint.open();
+//! let mut out = Vec::new();
+//! endpoint.answer(&Packet::void(), &mut out)?;
+//! assert_eq!(out, [12, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod client;
 mod reply;
-#[cfg(test)]
-mod tests;
+mod server;
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
-
-use reply::Expected;
+pub use client::{ClientEndpoint, Received, RequestError};
 pub use reply::Reply;
+pub use server::{Asked, Refusal, ServerEndpoint};
 
-use crate::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
-use crate::limits::within;
-use crate::packet::{self, Frame};
-use crate::{DecodeError, Dialect, Limits, OverLimit, Packet};
-
-/// The client's end of a session; see the [module](self) for how to drive it.
-///
-/// `T` is the caller's token for a request.
-#[derive(Debug)]
-pub struct ClientEndpoint<T> {
-    dialect: Dialect,
-    limits: Limits,
-    outstanding: VecDeque<(Expected, T)>,
-}
-
-/// A request that cannot be sent. Nothing was written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// It is larger than what this end allows.
-    #[error(transparent)]
-    OverLimit(#[from] OverLimit),
-    /// It is a packet that only servers send.
-    #[error("a client cannot send {0} packets")]
-    NotARequest(PacketCode),
-}
+use crate::DecodeError;
+use crate::codes::PacketCode;
 
 /// A peer that does not follow the protocol. The session is over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -102,135 +108,4 @@ pub enum EndpointError {
         /// What was asked for.
         expected: u64,
     },
-}
-
-/// What [`ClientEndpoint::receive`] found.
-#[derive(Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Received<'b, T> {
-    /// Too few bytes to say anything.
-    Incomplete {
-        /// Bytes of the input that are done with.
-        consumed: usize,
-        /// Bytes that have to be there behind those.
-        needed: u64,
-    },
-    /// The reply to the oldest request.
-    Reply {
-        /// Bytes of the input that are done with.
-        consumed: usize,
-        /// The token of that request.
-        token: T,
-        /// What the peer says.
-        reply: Reply<'b>,
-    },
-    /// The peer ended the session.
-    Ended {
-        /// What it said when nothing was outstanding, for example that the time is up.
-        text: Option<Cow<'b, str>>,
-    },
-}
-
-impl<T> ClientEndpoint<T> {
-    /// An endpoint of a fresh connection, after the handshake.
-    #[must_use]
-    pub fn new(dialect: Dialect, limits: Limits) -> Self {
-        Self {
-            dialect,
-            limits,
-            outstanding: VecDeque::new(),
-        }
-    }
-
-    /// Requests that wait for a reply.
-    #[must_use]
-    pub fn outstanding(&self) -> usize {
-        self.outstanding.len()
-    }
-
-    /// The token of the request whose reply comes next.
-    #[must_use]
-    pub fn oldest(&self) -> Option<&T> {
-        self.outstanding.front().map(|(_, token)| token)
-    }
-
-    /// Appends the head of a request to `out`, and expects its reply after those before it.
-    /// [`Packet::Shutdown`] has no reply; its token is dropped.
-    ///
-    /// # Errors
-    /// The request is too large, or asks for more bytes than [`Limits::payload`], or only a server may
-    /// send it.
-    pub fn request(
-        &mut self,
-        packet: &Packet<'_>,
-        token: T,
-        out: &mut Vec<u8>,
-    ) -> Result<(), RequestError> {
-        let expected = Expected::of(packet).ok_or(RequestError::NotARequest(packet.code()))?;
-        if let Expected::Data(nbytes) = expected {
-            within("bytes to copy", nbytes, self.limits.payload)?;
-        }
-        packet.encode(self.dialect, self.limits, out)?;
-        if expected != Expected::Nothing {
-            self.outstanding.push_back((expected, token));
-        }
-        Ok(())
-    }
-
-    /// Reads what the peer sent, from the first byte that was not consumed before.
-    ///
-    /// A reply whose content cannot be understood is [`Reply::Malformed`]: it is still the reply to
-    /// its request, and the session goes on.
-    ///
-    /// # Errors
-    /// The peer broke the protocol such that what follows cannot be trusted.
-    pub fn receive<'b>(&mut self, input: &'b [u8]) -> Result<Received<'b, T>, EndpointError> {
-        let mut consumed = 0;
-        let (head_len, payload) = loop {
-            match packet::scan(&input[consumed..], self.dialect, self.limits)? {
-                Frame::Empty => consumed += packet::LENGTH_LEN,
-                Frame::Incomplete { needed } => {
-                    return Ok(Received::Incomplete { consumed, needed });
-                }
-                Frame::Packet { head, payload } => break (head, payload),
-            }
-        };
-        // The head is part of the input, so its length fits.
-        let end = consumed + usize::try_from(head_len).unwrap_or(usize::MAX);
-        let head = &input[consumed..end];
-        let packet = Packet::decode(head, payload, self.dialect, self.limits);
-        if let Ok(Packet::Shutdown) = packet {
-            return Ok(Received::Ended { text: None });
-        }
-        let Some((expected, _)) = self.outstanding.front() else {
-            return unasked(packet?);
-        };
-        let reply = expected.reply(packet, head, self.dialect)?;
-        let Some((_, token)) = self.outstanding.pop_front() else {
-            unreachable!("the oldest request was just looked at");
-        };
-        Ok(Received::Reply {
-            consumed: end,
-            token,
-            reply,
-        })
-    }
-
-    /// The tokens of all requests that wait, when the session is over.
-    pub fn abandon(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.outstanding.drain(..).map(|(_, token)| token)
-    }
-}
-
-/// A packet that came when nothing was outstanding.
-fn unasked<T>(packet: Packet<'_>) -> Result<Received<'_, T>, EndpointError> {
-    match packet {
-        Packet::Exception { text } if text.starts_with(SESSION_TIMEOUT_PREFIX) => {
-            Ok(Received::Ended { text: Some(text) })
-        }
-        packet => Err(EndpointError::Unexpected {
-            found: packet.code(),
-            expected: "nothing",
-        }),
-    }
 }

@@ -5,8 +5,8 @@
 //! server: i32 code      and, if the code is 0xff271:   i32 length   key, "server:KEY"
 //! ```
 //!
-//! [`Handshake`] is the side that connects: a client, or a server that registers itself at a proxy.
-//! Its driver owns the stream and does this:
+//! [`Introduction`] is the side that accepts. [`Handshake`] is the side that connects: a client, or a
+//! server that registers itself at a proxy. Its driver owns the stream and does this:
 //!
 //! 1. Write everything that [`Handshake::new`] appended, in one write, and nothing more.
 //! 2. Read, and hand what came to [`Handshake::receive`], until it says that the peer accepted. At the
@@ -37,9 +37,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod accepting;
 mod answer;
 mod key;
 
+pub use accepting::{Introduction, IntroductionError};
 pub use answer::ForeignAnswer;
 pub use key::{KeyError, SessionKey, session_timeout};
 

@@ -6,7 +6,7 @@ use super::{Packet, START, Syscall};
 use crate::codes::PacketCode;
 use crate::tensor;
 use crate::wire::Reader;
-use crate::{DecodeError, Dialect, Limits, Returned, TensorView, Values};
+use crate::{Bulk, DecodeError, Dialect, Limits, Returned, TensorView, Values};
 
 impl<'a> Packet<'a> {
     /// Reads the head that [`super::scan`] found, of a packet with `payload` bytes behind it.
@@ -28,11 +28,19 @@ impl<'a> Packet<'a> {
                 version: Cow::Borrowed(version(&mut reader)?),
                 constructor: dialect.values(&mut reader, limits)?,
             },
-            PacketCode::CALL_FUNC => Self::Call {
-                function: reader.u64("function handle")?,
-                args: dialect.values(&mut reader, limits)?,
-                payload: None,
-            },
+            PacketCode::CALL_FUNC => {
+                let function = reader.u64("function handle")?;
+                let bulk = bulk_argument(head, payload, dialect, limits)?;
+                let args = match bulk {
+                    None => dialect.values(&mut reader, limits)?,
+                    Some(_) => dialect.values_before_bulk(&mut reader, limits)?,
+                };
+                Self::Call {
+                    function,
+                    args,
+                    bulk,
+                }
+            }
             PacketCode::RETURN if payload > 0 => return bulk_return(head, payload, dialect),
             PacketCode::RETURN => Self::Return(dialect.values(&mut reader, limits)?),
             PacketCode::EXCEPTION => {
@@ -101,13 +109,34 @@ fn copy(reader: &mut Reader<'_>, limits: Limits) -> Result<(TensorView, u64), De
     Ok((tensor, nbytes))
 }
 
+/// The last argument of a call, if it is the payload.
+fn bulk_argument(
+    head: &[u8],
+    payload: u64,
+    dialect: Dialect,
+    limits: Limits,
+) -> Result<Option<Bulk>, DecodeError> {
+    if payload == 0 {
+        return Ok(None);
+    }
+    match dialect.bulk_argument(head, limits)? {
+        Some(tail) if tail.head == head.len() as u64 && tail.bulk.nbytes == payload => {
+            Ok(Some(tail.bulk))
+        }
+        _ => Err(DecodeError::unexpected(
+            "call packet with a payload",
+            START,
+            "text or bytes as the last argument",
+            "something else",
+        )),
+    }
+}
+
 fn bulk_return(head: &[u8], payload: u64, dialect: Dialect) -> Result<Packet<'_>, DecodeError> {
     match dialect.bulk_return(head)? {
-        Some(bulk) if bulk.head == head.len() as u64 && bulk.payload == payload => {
-            Ok(Packet::BulkReturn {
-                kind: bulk.kind,
-                nbytes: payload,
-            })
+        Some(tail) if tail.head == head.len() as u64 && tail.bulk.nbytes == payload => {
+            let Bulk { kind, nbytes } = tail.bulk;
+            Ok(Packet::BulkReturn { kind, nbytes })
         }
         _ => Err(DecodeError::unexpected(
             "return packet with a payload",

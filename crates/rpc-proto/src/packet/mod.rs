@@ -31,13 +31,38 @@ pub(crate) const LENGTH: u64 = 8;
 /// The same, as a length in memory.
 pub(crate) const LENGTH_LEN: usize = 8;
 
-/// What the payload of a [`Packet::BulkReturn`] is.
+/// What a payload is that stands for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BulkKind {
     /// Text, which should be UTF-8 but is not checked to be.
     Text,
     /// Bytes.
     Bytes,
+}
+
+/// A value of text or bytes that follows as payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bulk {
+    /// Which of the two.
+    pub kind: BulkKind,
+    /// Bytes that follow.
+    pub nbytes: u64,
+}
+
+impl Bulk {
+    /// So many bytes of text.
+    #[must_use]
+    pub fn text(nbytes: u64) -> Self {
+        let kind = BulkKind::Text;
+        Self { kind, nbytes }
+    }
+
+    /// So many bytes of the kind bytes.
+    #[must_use]
+    pub fn bytes(nbytes: u64) -> Self {
+        let kind = BulkKind::Bytes;
+        Self { kind, nbytes }
+    }
 }
 
 /// One packet of a session, without its payload.
@@ -59,8 +84,8 @@ pub enum Packet<'a> {
         function: u64,
         /// The arguments.
         args: Values<'a>,
-        /// Bytes of one more argument, of kind bytes and in the last place, that follow as payload.
-        payload: Option<u64>,
+        /// One more argument, in the last place, that follows as payload.
+        bulk: Option<Bulk>,
     },
     /// A result: one value, or for a call what [`Packet::returned`] makes of it.
     Return(Values<'a>),
@@ -146,11 +171,11 @@ impl<'a> Packet<'a> {
             Self::Call {
                 function,
                 args,
-                payload,
+                bulk,
             } => Packet::Call {
                 function,
                 args: args.into_owned(),
-                payload,
+                bulk,
             },
             Self::Return(values) => Packet::Return(values.into_owned()),
             Self::BulkReturn { kind, nbytes } => Packet::BulkReturn { kind, nbytes },
@@ -171,7 +196,7 @@ impl<'a> Packet<'a> {
             Self::CopyTo { nbytes, .. }
             | Self::CopyAck { nbytes }
             | Self::BulkReturn { nbytes, .. } => nbytes,
-            Self::Call { payload, .. } => payload.unwrap_or(0),
+            Self::Call { bulk, .. } => bulk.map_or(0, |bulk| bulk.nbytes),
             _ => 0,
         }
     }
@@ -204,8 +229,8 @@ impl<'a> Packet<'a> {
                 ..
             }
             | Self::Return(values) => check_values(values, values.len(), limits),
-            Self::Call { args, payload, .. } => {
-                check_values(args, args.len() + usize::from(payload.is_some()), limits)
+            Self::Call { args, bulk, .. } => {
+                check_values(args, args.len() + usize::from(bulk.is_some()), limits)
             }
             Self::CopyFrom { tensor, .. }
             | Self::CopyTo { tensor, .. }
@@ -234,13 +259,15 @@ impl<'a> Packet<'a> {
             Self::Call {
                 function,
                 args,
-                payload,
+                bulk,
             } => {
                 out.put_u64(*function);
-                dialect.put_values(Place::Call, args, *payload, out);
+                dialect.put_values(Place::Call, args, *bulk, out);
             }
             Self::Return(values) => dialect.put_values(Place::Return, values, None, out),
-            Self::BulkReturn { kind, nbytes } => dialect.put_bulk_return(*kind, *nbytes, out),
+            &Self::BulkReturn { kind, nbytes } => {
+                dialect.put_bulk_return(Bulk { kind, nbytes }, out);
+            }
             Self::Exception { text } => {
                 let text = [Value::Str(Cow::Borrowed(text))];
                 dialect.put_values(Place::Return, &text, None, out);

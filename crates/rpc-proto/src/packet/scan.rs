@@ -2,13 +2,14 @@
 
 use super::{LENGTH, START};
 use crate::codes::PacketCode;
+use crate::dialect::Tail;
 use crate::limits::within;
 use crate::tensor;
 use crate::wire::Reader;
 use crate::{DecodeError, Dialect, Limits};
 
-/// A return packet of more bytes than this (or than [`Limits::packet`], if that is less) is looked at
-/// for text or bytes to hand out as payload. Below it one buffer and one read are quicker.
+/// A return or call packet of more bytes than this (or than [`Limits::packet`], if that is less) is
+/// looked at for text or bytes to hand out as payload. Below it one buffer and one read are quicker.
 const BULK: u64 = 64 << 10;
 
 /// What [`scan`] sees.
@@ -79,14 +80,18 @@ pub fn scan(input: &[u8], dialect: Dialect, limits: Limits) -> Result<Frame, Dec
             if available < needed {
                 return Ok(Frame::Incomplete { needed });
             }
-            match dialect.bulk_return(input) {
-                Ok(Some(bulk)) if bulk.head.checked_add(bulk.payload) == Some(total) => bulk.head,
-                Err(DecodeError::Truncated { offset, needed, .. }) if offset + needed <= total => {
-                    return Ok(Frame::Incomplete {
-                        needed: offset + needed,
-                    });
+            match head_before(dialect.bulk_return(input), total) {
+                Ok(head) => head,
+                Err(needed) => return Ok(Frame::Incomplete { needed }),
+            }
+        }
+        PacketCode::CALL_FUNC if total > BULK.min(limits.packet) => {
+            match head_before(dialect.bulk_argument(input, limits), total) {
+                Ok(head) => head,
+                Err(needed) => {
+                    within("packet", needed, limits.packet).map_err(over)?;
+                    return Ok(Frame::Incomplete { needed });
                 }
-                _ => total,
             }
         }
         _ => total,
@@ -101,6 +106,19 @@ pub fn scan(input: &[u8], dialect: Dialect, limits: Limits) -> Result<Frame, Dec
         return Ok(Frame::Incomplete { needed: head });
     }
     Ok(Frame::Packet { head, payload })
+}
+
+/// Bytes of the head of a packet of `total` bytes, or how many have to be there to tell: all of it is
+/// head, unless there is text or bytes that reach to its end.
+fn head_before(tail: Result<Option<Tail>, DecodeError>, total: u64) -> Result<u64, u64> {
+    match tail {
+        Ok(Some(Tail { head, bulk })) if head.checked_add(bulk.nbytes) == Some(total) => Ok(head),
+        Err(DecodeError::Truncated { offset, needed, .. }) => match offset.checked_add(needed) {
+            Some(needed) if needed <= total => Err(needed),
+            _ => Ok(total),
+        },
+        _ => Ok(total),
+    }
 }
 
 /// A packet whose length is too short for what it has to hold.

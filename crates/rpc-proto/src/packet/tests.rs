@@ -82,13 +82,21 @@ proptest! {
     }
 
     #[test]
-    fn a_payload_is_the_last_argument(args in any_of::values(), length in 0..20_usize) {
-        let bytes = vec![7; length];
-        let payload = Some(length as u64);
-        let mut whole = encoded(&Packet::Call { function: 1, args: args.clone(), payload });
-        whole.extend_from_slice(&bytes);
-        let args = args.into_iter().chain([Value::from(bytes)]).collect();
-        assert_reads(&whole, 0, &Packet::Call { function: 1, args, payload: None });
+    fn a_payload_is_the_last_argument(
+        args in any_of::values(),
+        kind in any_of::bulk_kind(),
+        length in 0..20_usize,
+    ) {
+        let text = "7".repeat(length);
+        let bulk = Some(Bulk { kind, nbytes: length as u64 });
+        let mut whole = encoded(&Packet::Call { function: 1, args: args.clone(), bulk });
+        whole.extend_from_slice(text.as_bytes());
+        let last = match kind {
+            BulkKind::Text => Value::from(text),
+            BulkKind::Bytes => Value::from(text.into_bytes()),
+        };
+        let args = args.into_iter().chain([last]).collect();
+        assert_reads(&whole, 0, &Packet::Call { function: 1, args, bulk: None });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rpc_proto::{HandleKind, OwnedValue, Packet, Syscall, TensorView, Values};
+use rpc_proto::{Bulk, HandleKind, OwnedValue, Packet, Syscall, TensorView, Values};
 
 use super::payload::{Sink, Source};
 use super::value::{Argument, Output, pack};
@@ -123,7 +123,7 @@ impl Context {
         let packet = Packet::Call {
             function,
             args: pack(self, args)?,
-            payload: payload.map(|payload| payload.len() as u64),
+            bulk: payload.map(|payload| Bulk::bytes(payload.len() as u64)),
         };
         self.log(&packet);
         let payload = Source::Memory(payload.unwrap_or_default());

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rpc_proto::{Packet, Returned, Value, Values};
+use rpc_proto::{Bulk, Packet, Returned, Value, Values};
 
 #[super::only_async]
 use super::WriteExt as _;
@@ -59,7 +59,7 @@ impl Files {
         let packet = Packet::Call {
             function: self.context.server_function(names::UPLOAD).await?,
             args: Values::from_iter([Value::from(name)]),
-            payload: Some(nbytes),
+            bulk: Some(Bulk::bytes(nbytes)),
         };
         let source = Source::Reader { reader, progress };
         self.context
@@ -129,7 +129,7 @@ impl Files {
         let packet = Packet::Call {
             function: self.context.server_function(names::DOWNLOAD).await?,
             args: Values::from_iter([Value::from(name)]),
-            payload: None,
+            bulk: None,
         };
         let mut nbytes = 0;
         let mut counting = |done, total| {

@@ -5,11 +5,11 @@ use super::{
     POINTER, RAW_STR, REMOTE_OBJECT, SMALL_BYTES, SMALL_STR, STR, TENSOR, TENSOR_VIEW, bytes_index,
     put_count, put_handle, put_value, str_index,
 };
-use crate::dialect::{BulkReturn, Place};
+use crate::dialect::{Place, Tail};
 use crate::packet::START;
 use crate::tensor;
 use crate::wire::{Put, Reader};
-use crate::{BulkKind, DecodeError, Returned, TensorView, Value, Values};
+use crate::{Bulk, BulkKind, DecodeError, Returned, TensorView, Value, Values};
 
 /// From here to the objects no index means anything.
 const FIRST_UNKNOWN: i32 = 13;
@@ -50,7 +50,8 @@ fn put_handle_returned(type_index: i64, handle: u64, out: &mut Vec<u8>) {
     put_handle(POINTER, handle, out);
 }
 
-pub(in crate::dialect) fn put_bulk_return(kind: BulkKind, nbytes: u64, out: &mut Vec<u8>) {
+pub(in crate::dialect) fn put_bulk_return(bulk: Bulk, out: &mut Vec<u8>) {
+    let Bulk { kind, nbytes } = bulk;
     let (outer, inner) = match kind {
         BulkKind::Text => (str_index(nbytes), RAW_STR),
         BulkKind::Bytes => (bytes_index(nbytes), BYTES_VIEW),
@@ -144,7 +145,7 @@ pub(in crate::dialect) fn returned(
     })
 }
 
-pub(in crate::dialect) fn bulk_return(packet: &[u8]) -> Result<Option<BulkReturn>, DecodeError> {
+pub(in crate::dialect) fn bulk_return(packet: &[u8]) -> Result<Option<Tail>, DecodeError> {
     let field = "head of a result";
     let mut reader = Reader::new(packet, 0);
     reader.bytes(field, START)?;
@@ -163,10 +164,9 @@ pub(in crate::dialect) fn bulk_return(packet: &[u8]) -> Result<Option<BulkReturn
         }
         _ => return Ok(None),
     }
-    let payload = reader.u64(field)?;
-    Ok(Some(BulkReturn {
-        kind,
+    let nbytes = reader.u64(field)?;
+    Ok(Some(Tail {
         head: reader.offset(),
-        payload,
+        bulk: Bulk { kind, nbytes },
     }))
 }

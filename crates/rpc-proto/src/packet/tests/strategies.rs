@@ -8,7 +8,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::{
-    BulkKind, DataType, Device, DeviceAttr, DeviceType, OwnedValue, Packet, Returned, Shape,
+    Bulk, BulkKind, DataType, Device, DeviceAttr, DeviceType, OwnedValue, Packet, Returned, Shape,
     Syscall, TensorView, TypeCode, Value, Values,
 };
 
@@ -129,7 +129,7 @@ fn syscall() -> impl Strategy<Value = Syscall<'static>> {
     ]
 }
 
-/// What a client sends. A call has no payload, since the reader takes that for an argument.
+/// What a client sends. The last argument of a call is bulk only from a certain length on.
 pub(crate) fn request() -> impl Strategy<Value = Packet<'static>> {
     prop_oneof![
         1 => Just(Packet::Shutdown),
@@ -137,10 +137,8 @@ pub(crate) fn request() -> impl Strategy<Value = Packet<'static>> {
             version: Cow::Owned(version),
             constructor,
         }),
-        2 => (any::<u64>(), values()).prop_map(|(function, args)| Packet::Call {
-            function,
-            args,
-            payload: None,
+        2 => (any::<u64>(), values(), option::of(bulk())).prop_map(|(function, args, bulk)| {
+            Packet::Call { function, args, bulk }
         }),
         1 => (tensor(), payload())
             .prop_map(|(tensor, nbytes)| Packet::CopyFrom { tensor, nbytes }),
@@ -149,7 +147,11 @@ pub(crate) fn request() -> impl Strategy<Value = Packet<'static>> {
     ]
 }
 
-fn bulk_kind() -> impl Strategy<Value = BulkKind> {
+fn bulk() -> impl Strategy<Value = Bulk> {
+    (bulk_kind(), 65_536..1_u64 << 36).prop_map(|(kind, nbytes)| Bulk { kind, nbytes })
+}
+
+pub(crate) fn bulk_kind() -> impl Strategy<Value = BulkKind> {
     prop_oneof![Just(BulkKind::Text), Just(BulkKind::Bytes)]
 }
 
@@ -157,8 +159,7 @@ fn bulk_kind() -> impl Strategy<Value = BulkKind> {
 pub(crate) fn answer() -> impl Strategy<Value = Packet<'static>> {
     prop_oneof![
         values().prop_map(Packet::Return),
-        (bulk_kind(), 65_536..1_u64 << 36)
-            .prop_map(|(kind, nbytes)| Packet::BulkReturn { kind, nbytes }),
+        bulk().prop_map(|Bulk { kind, nbytes }| Packet::BulkReturn { kind, nbytes }),
         any::<String>().prop_map(|text| Packet::Exception {
             text: Cow::Owned(text)
         }),

@@ -13,10 +13,10 @@ fn what_is_over_a_limit_is_not_written() {
         result.err().map(|over| over.field)
     };
     let ints = |n| Values::from_iter((0..n).map(Value::Int));
-    let call = |args, payload| Packet::Call {
+    let call = |args, nbytes: Option<u64>| Packet::Call {
         function: 1,
         args,
-        payload,
+        bulk: nbytes.map(Bulk::bytes),
     };
     assert_eq!(field(call(ints(2), None)), None);
     assert_eq!(field(call(ints(1), Some(10))), None);
@@ -70,7 +70,7 @@ fn a_tensor_that_no_peer_takes_is_not_written() {
             Packet::Call {
                 function: 1,
                 args: argument(),
-                payload: None,
+                bulk: None,
             },
             Packet::CopyFrom {
                 tensor: tensor(),

@@ -182,7 +182,7 @@ async fn large_bytes_are_sent_whole_wherever_they_stand() {
             talk.expect(&Packet::Call {
                 function: FUNCTION,
                 args: args.into_iter().collect(),
-                payload: None,
+                bulk: None,
             });
             talk.value(());
         }

@@ -164,7 +164,7 @@ impl Talk {
         self.expect(&Packet::Call {
             function,
             args: Values::from_iter(args),
-            payload: None,
+            bulk: None,
         });
     }
 

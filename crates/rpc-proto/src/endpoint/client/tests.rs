@@ -29,7 +29,7 @@ fn call() -> Packet<'static> {
     Packet::Call {
         function: 0x1000,
         args: Values::default(),
-        payload: None,
+        bulk: None,
     }
 }
 
