@@ -82,14 +82,20 @@ mod constructor;
 mod element;
 mod error;
 mod freed;
+mod local;
 mod names;
 mod options;
+#[cfg(all(unix, any(feature = "sync", feature = "async")))]
+mod program;
+mod serving;
 mod timing;
 
 pub use constructor::SessionConstructor;
 pub use element::Element;
 pub use error::{RemoteError, SessionError};
+pub use local::Exception;
 pub use options::SessionOptions;
+pub use serving::{ServeError, ServeOptions};
 pub use timing::{TimeEvaluatorOptions, Timing};
 
 /// The arguments of a call: `args![1, "text", &tensor]`.

@@ -19,6 +19,10 @@ pub enum Step {
     Send,
     /// Waiting for the reply of a session.
     Reply,
+    /// Waiting for the request of a session, as its server.
+    Request,
+    /// Sending the answer to a request.
+    Answer,
 }
 
 impl fmt::Display for Step {
@@ -30,6 +34,8 @@ impl fmt::Display for Step {
             Self::WaitForDevice => "waiting for a free device",
             Self::Send => "sending a request",
             Self::Reply => "waiting for a reply",
+            Self::Request => "waiting for a request",
+            Self::Answer => "sending an answer",
         })
     }
 }

@@ -1,8 +1,9 @@
-use std::io;
+use std::ops::RangeInclusive;
 use std::time::Duration;
+use std::{fmt, io};
 
 use rpc_proto::OverLimit;
-use rpc_proto::handshake::HandshakeError;
+use rpc_proto::handshake::{HandshakeError, IntroductionError};
 use rpc_proto::tracker::ConnectionError;
 
 use crate::Step;
@@ -18,6 +19,16 @@ pub enum TransportError {
         peer: String,
         /// Why, of the address whose failure says the most of the peer: a time limit, else a refusal,
         /// else what this system says.
+        source: io::Error,
+    },
+    /// No port of a range could be listened on.
+    #[error("cannot listen on {host}, {}", Ports(ports))]
+    Listen {
+        /// The name or address to listen on.
+        host: String,
+        /// The ports that were tried.
+        ports: RangeInclusive<u16>,
+        /// Why not on the last one of them.
         source: io::Error,
     },
     /// A child process could not be started.
@@ -72,6 +83,14 @@ pub enum TransportError {
         /// Why.
         source: HandshakeError,
     },
+    /// A peer that came to us did not say who it is.
+    #[error("no handshake with {peer}")]
+    Introduction {
+        /// The peer.
+        peer: String,
+        /// Why.
+        source: IntroductionError,
+    },
     /// The peer is not a tracker, or broke the protocol of trackers.
     #[error("no use of the tracker at {peer}")]
     Tracker {
@@ -80,6 +99,18 @@ pub enum TransportError {
         /// Why.
         source: ConnectionError,
     },
+}
+
+/// Ports as an error names them.
+struct Ports<'a>(&'a RangeInclusive<u16>);
+
+impl fmt::Display for Ports<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.start(), self.0.end()) {
+            (first, last) if first == last => write!(f, "port {first}"),
+            (first, last) => write!(f, "ports {first} to {last}"),
+        }
+    }
 }
 
 impl TransportError {

@@ -9,9 +9,13 @@
 //! | `connect` | a TCP stream to an [`Address`], trying every address of a name |
 //! | `spawn` | a stream over the standard input and output of a child process (Unix) |
 //! | `Stream` | a connection to one peer, with deadlines; on anything that reads and writes |
+//! | `accepted` | a TCP stream on a socket that a listener accepted |
 //! | `handshake` | says who we are to a server |
+//! | `introduction` | hears who a client is, as its server (async) |
 //! | `TrackerStream` | a conversation with a tracker |
 //! | `Incoming` | packets as they come in, payloads straight into the caller's memory |
+//!
+//! And one for both: [`listen`], which opens a listener on the first free port of a range.
 //!
 //! They differ where blocking and waiting differ:
 //!
@@ -72,6 +76,7 @@ mod address;
 mod child;
 mod deadline;
 mod error;
+mod listen;
 mod options;
 #[cfg(any(feature = "sync", feature = "async"))]
 mod socket;
@@ -84,4 +89,5 @@ pub mod blocking;
 pub use address::{Address, ParseAddressError};
 pub use deadline::{Deadline, Step};
 pub use error::TransportError;
+pub use listen::listen;
 pub use options::ConnectOptions;

@@ -10,12 +10,18 @@
 //! then serves nobody any more.
 
 mod link;
+mod serve;
+mod wire;
 #[path = "../dual"]
 mod dual {
     use super::link::Link;
+    use super::wire;
     use async_trait::async_trait as connect_trait;
+    use async_trait::async_trait as dyn_trait;
     use rpc_bisync::{as_is as bisync, as_is as only_async};
     use rpc_tracker_client::asynchronous::{Connect, TrackerClient};
+    #[cfg(unix)]
+    use rpc_transport::asynchronous::spawn;
     use rpc_transport::asynchronous::{Incoming, Reader, Stream as Carrier, connect, handshake};
     use tokio::fs::{File, remove_file as fs_remove, rename as fs_rename};
     use tokio::io::{AsyncReadExt as ReadExt, AsyncWriteExt as WriteExt};
@@ -34,6 +40,7 @@ mod dual {
     pub(super) mod function;
     pub(super) mod module;
     pub(super) mod payload;
+    pub(super) mod serve;
     pub(super) mod session;
     pub(super) mod tensor;
     pub(super) mod value;
@@ -45,7 +52,13 @@ pub use dual::files::Files;
 pub use dual::function::{Function, TimeEvaluator};
 pub use dual::module::Module;
 pub use dual::payload::Progress;
+pub use dual::serve::constructor::{Construct, Constructors};
+pub use dual::serve::hops::ConnectNext;
+#[cfg(unix)]
+pub use dual::serve::hops::StartProgram;
+pub use dual::serve::session::{BulkArgument, CallResult, Session};
 pub use dual::session::RemoteSession;
 pub use dual::tensor::Tensor;
 pub use dual::value::{Argument, Object, Output};
 pub use dual::{DynRead, DynWrite};
+pub use serve::{Expiry, serve};

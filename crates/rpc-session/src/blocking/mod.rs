@@ -1,13 +1,19 @@
 //! The blocking session, on `std::net`: each call waits on the caller's own thread.
 
 mod link;
+mod serve;
+mod wire;
 #[path = "../dual"]
 mod dual {
     use std::fs::{remove_file as fs_remove, rename as fs_rename};
 
     use super::link::Link;
-    use rpc_bisync::{as_is as connect_trait, blocking as bisync, nothing as only_async};
+    use super::wire;
+    use rpc_bisync::{as_is as connect_trait, as_is as dyn_trait};
+    use rpc_bisync::{blocking as bisync, nothing as only_async};
     use rpc_tracker_client::blocking::{Connect, TrackerClient};
+    #[cfg(unix)]
+    use rpc_transport::blocking::spawn;
     use rpc_transport::blocking::{Incoming, Reader, Stream as Carrier, connect, handshake};
     use std::fs::File;
 
@@ -25,6 +31,7 @@ mod dual {
     pub(super) mod function;
     pub(super) mod module;
     pub(super) mod payload;
+    pub(super) mod serve;
     pub(super) mod session;
     pub(super) mod tensor;
     pub(super) mod value;
@@ -36,7 +43,13 @@ pub use dual::files::Files;
 pub use dual::function::{Function, TimeEvaluator};
 pub use dual::module::Module;
 pub use dual::payload::Progress;
+pub use dual::serve::constructor::{Construct, Constructors};
+pub use dual::serve::hops::ConnectNext;
+#[cfg(unix)]
+pub use dual::serve::hops::StartProgram;
+pub use dual::serve::session::{BulkArgument, CallResult, Session};
 pub use dual::session::RemoteSession;
 pub use dual::tensor::Tensor;
 pub use dual::value::{Argument, Object, Output};
 pub use dual::{DynRead, DynWrite};
+pub use serve::{Expiry, serve};

@@ -135,6 +135,10 @@ impl RemoteSession {
 }
 
 impl RemoteSession {
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// The server's address, for messages.
     #[must_use]
     pub fn peer(&self) -> &str {

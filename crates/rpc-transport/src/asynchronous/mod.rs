@@ -1,5 +1,6 @@
 //! The async twin, on tokio. It wants a runtime with I/O and time enabled and panics without one.
 
+mod introduction;
 mod stream;
 #[path = "../dual"]
 mod dual {
@@ -10,16 +11,19 @@ mod dual {
     #[cfg(test)]
     use tokio::test as twin_test;
 
+    pub(super) mod accepted;
     pub(super) mod connect;
     pub(super) mod handshake;
     pub(super) mod incoming;
     pub(super) mod tracker;
 }
 
+pub use dual::accepted::accepted;
 pub use dual::connect::connect;
 pub use dual::handshake::handshake;
 pub use dual::incoming::Incoming;
 pub use dual::tracker::TrackerStream;
+pub use introduction::introduction;
 #[cfg(unix)]
 pub use stream::spawn;
 pub use stream::{Reader, Stream, Writer};

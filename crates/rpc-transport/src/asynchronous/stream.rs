@@ -2,11 +2,13 @@ use std::fmt;
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, lookup_host, tcp};
 use tokio::time::timeout;
 
@@ -130,8 +132,15 @@ impl Reader {
     }
 
     /// What it means that the stream ended where more was due.
-    pub(super) fn closed(&self) -> TransportError {
+    #[must_use]
+    pub fn closed(&self) -> TransportError {
         self.watch.deadline.closed(self.peer())
+    }
+
+    /// What it means that the stream failed, for those who poll it.
+    #[must_use]
+    pub fn failed(&self, source: io::Error) -> TransportError {
+        self.watch.failed(source)
     }
 }
 
@@ -200,12 +209,63 @@ impl Writer {
         self.flush().await
     }
 
+    /// What it means that the stream failed, for those who poll it.
+    #[must_use]
+    pub fn failed(&self, source: io::Error) -> TransportError {
+        self.watch.failed(source)
+    }
+
     /// Says that nothing more will be written.
     ///
     /// # Errors
     /// The stream fails, or the deadline passes.
     pub async fn shutdown(&mut self) -> Result<(), TransportError> {
         self.watch.limit(self.half.shutdown()).await
+    }
+}
+
+/// For what takes any reader. Deadlines do not hold here.
+impl AsyncRead for Reader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        target: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.half {
+            ReadHalf::Tcp(half) => Pin::new(half).poll_read(context, target),
+            ReadHalf::Other(half) => Pin::new(half).poll_read(context, target),
+        }
+    }
+}
+
+/// For what takes any writer. Deadlines do not hold here.
+impl AsyncWrite for Writer {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.half).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.half).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.half.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.half).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.half).poll_shutdown(context)
     }
 }
 

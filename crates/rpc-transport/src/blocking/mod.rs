@@ -10,12 +10,14 @@ mod dual {
     #[cfg(test)]
     use core::prelude::v1::test as twin_test;
 
+    pub(super) mod accepted;
     pub(super) mod connect;
     pub(super) mod handshake;
     pub(super) mod incoming;
     pub(super) mod tracker;
 }
 
+pub use dual::accepted::accepted;
 pub use dual::connect::connect;
 pub use dual::handshake::handshake;
 pub use dual::incoming::Incoming;

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -26,6 +26,15 @@ pub trait Carrier: Read + Write + Send {
 
     /// Acknowledges what comes next at once, where the carrier knows such a thing.
     fn quick_ack(&self) {}
+
+    /// The same connection for another thread, where the carrier knows such a thing: to say a last word
+    /// and to [close](Carrier::close) it while this thread waits.
+    fn try_clone(&self) -> Option<Box<dyn Carrier>> {
+        None
+    }
+
+    /// Ends the connection in both directions, also for those who wait for it.
+    fn close(&self) {}
 }
 
 /// What a call fails with when its time is up. Elsewhere than on Windows, `TimedOut` is a peer that
@@ -47,6 +56,16 @@ impl Carrier for TcpStream {
 
     fn quick_ack(&self) {
         quick_ack(SockRef::from(self));
+    }
+
+    fn try_clone(&self) -> Option<Box<dyn Carrier>> {
+        let clone: Box<dyn Carrier> = Box::new(Self::try_clone(self).ok()?);
+        Some(clone)
+    }
+
+    fn close(&self) {
+        // It may be closed already.
+        let _ = self.shutdown(Shutdown::Both);
     }
 }
 
@@ -88,6 +107,23 @@ impl Stream {
     /// What is being done from now on, and how long it may take.
     pub fn set_deadline(&mut self, deadline: Deadline) {
         self.deadline = deadline;
+    }
+
+    /// The same connection for another thread; see [`Carrier::try_clone`].
+    #[must_use]
+    pub fn try_clone(&self) -> Option<Self> {
+        Some(Self {
+            carrier: self.carrier.try_clone()?,
+            peer: self.peer.clone(),
+            deadline: self.deadline,
+            read_limit: self.read_limit,
+            write_limit: self.write_limit,
+        })
+    }
+
+    /// See [`Carrier::close`].
+    pub fn close(&self) {
+        self.carrier.close();
     }
 
     /// See [`Carrier::quick_ack`].

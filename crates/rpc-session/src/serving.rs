@@ -1,0 +1,141 @@
+//! What both serving twins share.
+
+use std::time::Duration;
+
+use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
+use rpc_proto::endpoint::EndpointError;
+use rpc_proto::{Dialect, Limits, Packet, ServerEndpoint};
+use rpc_transport::TransportError;
+
+/// How sessions are served.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ServeOptions {
+    /// How clients lay out values.
+    pub dialect: Dialect,
+    /// What a client may make us take.
+    pub limits: Limits,
+    /// How long a client may be silent in the middle of a request, or refuse to take an answer; default
+    /// 10 minutes. Between requests it may be silent for ever.
+    pub stall_timeout: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            dialect: Dialect::default(),
+            limits: Limits::default(),
+            stall_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+impl ServeOptions {
+    /// Replaces [`ServeOptions::dialect`].
+    #[must_use]
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Replaces [`ServeOptions::limits`].
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Replaces [`ServeOptions::stall_timeout`].
+    #[must_use]
+    pub fn with_stall_timeout(mut self, limit: Duration) -> Self {
+        self.stall_timeout = limit;
+        self
+    }
+
+    pub(crate) fn endpoint(&self) -> ServerEndpoint {
+        ServerEndpoint::new(self.dialect, self.limits)
+    }
+}
+
+/// Why serving a connection ended before the client said goodbye.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The connection failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The client broke the protocol. It was told how, if it still listens.
+    #[error("{peer} broke the protocol")]
+    Protocol {
+        /// The client.
+        peer: String,
+        /// How.
+        source: EndpointError,
+    },
+    /// The session's time was up. The client was told, unless that would have come in the middle of an
+    /// answer.
+    #[error("the session's time of {limit:?} is up")]
+    Expired {
+        /// The limit.
+        limit: Duration,
+    },
+    /// The session failed in the middle of the data that it was sending.
+    #[error("the session failed in the middle of an answer to {peer}: {message}")]
+    Interrupted {
+        /// The client.
+        peer: String,
+        /// The session's own words.
+        message: String,
+    },
+}
+
+/// The packets that tell a client that its time is up: an exception in the words of the reference's
+/// servers. They print seconds as Python prints a float.
+pub(crate) fn expired_packet(options: &ServeOptions, limit: Duration) -> Vec<u8> {
+    let seconds = limit.as_secs_f64();
+    let text = format!(
+        "{SESSION_TIMEOUT_PREFIX}Your {seconds:?}s session has expired, \
+         try to increase the \"session_timeout\" value."
+    );
+    let mut out = Vec::new();
+    options.endpoint().answer_exception(&text, &mut out);
+    out
+}
+
+/// The packets that tell a client that it broke the protocol: an exception, and that the session ends.
+pub(crate) fn broken_packets(endpoint: &ServerEndpoint, error: &EndpointError) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut text = error.to_string();
+    if let EndpointError::Malformed(source) = error {
+        text = format!("{text}: {source}");
+    }
+    endpoint.answer_exception(&text, &mut out);
+    // It has no body, so that no limit is in its way.
+    let _ = endpoint.answer(&Packet::Shutdown, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_printed_as_the_reference_prints_them() {
+        // Recorded from the server of apache-tvm 0.27.0.post1.
+        for (limit, words) in [
+            (Duration::from_secs(1), "Your 1.0s session has expired"),
+            (Duration::from_millis(500), "Your 0.5s session has expired"),
+            (Duration::from_secs(60), "Your 60.0s session has expired"),
+        ] {
+            let packet = expired_packet(&ServeOptions::default(), limit);
+            let text = String::from_utf8_lossy(&packet[28..]).into_owned();
+            assert_eq!(
+                text,
+                format!(
+                    "RPCSessionTimeoutError: {words}, \
+                     try to increase the \"session_timeout\" value."
+                )
+            );
+        }
+    }
+}
