@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["rpc-proto"],
     &["rpc-transport"],
     &["rpc-tracker-client"],
-    &["rpc-session"],
+    &["rpc-session", "rpc-tracker"],
     &["rpc-cli"],
     &["rpc-tests", "xtask"],
 ];

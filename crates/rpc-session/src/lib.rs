@@ -93,7 +93,11 @@ mod timing;
 pub use constructor::SessionConstructor;
 pub use element::Element;
 pub use error::{RemoteError, SessionError};
-pub use local::Exception;
+pub use local::{
+    Arg, Exception, FileFunction, FromArg, Functions, IntoFunction, IntoReturn, LocalFunction,
+    LocalModule, LocalObject, LocalOptions, LocalTensor, LocalValue, NewFile, WorkDir,
+    test_functions,
+};
 pub use options::SessionOptions;
 pub use serving::{ServeError, ServeOptions};
 pub use timing::{TimeEvaluatorOptions, Timing};

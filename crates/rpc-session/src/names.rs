@@ -10,6 +10,7 @@ pub(crate) const DOWNLOAD: &str = "tvm.rpc.server.download";
 pub(crate) const DOWNLOAD_LINKED: &str = "tvm.rpc.server.download_linked_module";
 pub(crate) const REMOVE: &str = "tvm.rpc.server.remove";
 pub(crate) const LIST: &str = "tvm.rpc.server.listdir";
+pub(crate) const WORK_PATH: &str = "tvm.rpc.server.workpath";
 /// Says how long a packet may be, on servers with little memory. Others do not have it.
 pub(crate) const MAX_PACKET_SIZE: &str = "tvm.rpc.server.GetCRTMaxPacketSize";
 /// The function of a module that is called when none is named.

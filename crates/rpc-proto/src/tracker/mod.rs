@@ -6,16 +6,18 @@
 //! ```
 //!
 //! [`Request`] and [`Reply`] are what a frame holds, in both directions; [`Connection`] is the client's
-//! side of one connection.
+//! side of one connection, and [`ServingConnection`] the tracker's.
 
 mod connection;
 mod json;
 mod message;
 mod reply;
+mod serving;
 mod summary;
 
 pub use connection::{Connection, ConnectionError, Event};
 pub use json::MessageError;
 pub use message::{Priority, Request};
 pub use reply::{Allocation, Reply, ReplyError};
+pub use serving::{ServingConnection, ServingError};
 pub use summary::{Port, QueueStatus, ServerAddr, ServerInfo, Summary};

@@ -18,7 +18,7 @@ mod dual {
     use super::wire;
     use async_trait::async_trait as connect_trait;
     use async_trait::async_trait as dyn_trait;
-    use rpc_bisync::{as_is as bisync, as_is as only_async};
+    use rpc_bisync::{as_is as bisync, as_is as only_async, nothing as only_sync};
     use rpc_tracker_client::asynchronous::{Connect, TrackerClient};
     #[cfg(unix)]
     use rpc_transport::asynchronous::spawn;
@@ -53,9 +53,11 @@ pub use dual::function::{Function, TimeEvaluator};
 pub use dual::module::Module;
 pub use dual::payload::Progress;
 pub use dual::serve::constructor::{Construct, Constructors};
+pub use dual::serve::files::call_file_function;
 pub use dual::serve::hops::ConnectNext;
 #[cfg(unix)]
 pub use dual::serve::hops::StartProgram;
+pub use dual::serve::local::{LocalSession, LocalSessions};
 pub use dual::serve::session::{BulkArgument, CallResult, Session};
 pub use dual::session::RemoteSession;
 pub use dual::tensor::Tensor;

@@ -9,7 +9,7 @@ mod dual {
 
     use super::link::Link;
     use super::wire;
-    use rpc_bisync::{as_is as connect_trait, as_is as dyn_trait};
+    use rpc_bisync::{as_is as connect_trait, as_is as dyn_trait, as_is as only_sync};
     use rpc_bisync::{blocking as bisync, nothing as only_async};
     use rpc_tracker_client::blocking::{Connect, TrackerClient};
     #[cfg(unix)]
@@ -44,9 +44,11 @@ pub use dual::function::{Function, TimeEvaluator};
 pub use dual::module::Module;
 pub use dual::payload::Progress;
 pub use dual::serve::constructor::{Construct, Constructors};
+pub use dual::serve::files::call_file_function;
 pub use dual::serve::hops::ConnectNext;
 #[cfg(unix)]
 pub use dual::serve::hops::StartProgram;
+pub use dual::serve::local::{LocalSession, LocalSessions};
 pub use dual::serve::session::{BulkArgument, CallResult, Session};
 pub use dual::session::RemoteSession;
 pub use dual::tensor::Tensor;

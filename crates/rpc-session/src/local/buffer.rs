@@ -1,0 +1,223 @@
+//! Memory that tensors share.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::Exception;
+
+/// Some memory, under an address that nothing else in this process ever has.
+///
+/// The address is not where the memory lies: clients get to know it, and what they send back is looked
+/// up, so that one that is stale or made up hits nothing.
+pub(crate) struct Buffer {
+    address: u64,
+    nbytes: usize,
+    /// Words, so that elements of every type are aligned.
+    words: RwLock<Box<[u64]>>,
+    charge: Option<Charge>,
+}
+
+/// Addresses are multiples of this, and so much lies between two buffers at least.
+const PAGE: u64 = 4096;
+
+static NEXT_ADDRESS: AtomicU64 = AtomicU64::new(1 << 32);
+
+impl Buffer {
+    /// Memory full of zeros. The system provides it page by page when it is used.
+    pub(crate) fn zeroed(nbytes: u64, charge: Option<Charge>) -> Result<Arc<Self>, Exception> {
+        let none = || {
+            Exception::new(
+                "MemoryError",
+                format!("there are no {nbytes} bytes of memory"),
+            )
+        };
+        let len = usize::try_from(nbytes).map_err(|_| none())?;
+        let words = bytemuck::try_zeroed_slice_box(len.div_ceil(8)).map_err(|()| none())?;
+        Ok(Arc::new(Self {
+            address: fresh_address(nbytes).ok_or_else(none)?,
+            nbytes: len,
+            words: RwLock::new(words),
+            charge,
+        }))
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Does it count towards the memory of a session until it is freed?
+    pub(crate) fn is_charged(&self) -> bool {
+        self.charge.is_some()
+    }
+
+    /// Lends bytes for reading. `reader` must not touch another buffer, which may be this one.
+    pub(crate) fn read<R>(&self, range: Range<usize>, reader: impl FnOnce(&[u8]) -> R) -> R {
+        let words = self.words.read().unwrap_or_else(PoisonError::into_inner);
+        reader(&bytemuck::cast_slice(&words)[range])
+    }
+
+    /// Lends bytes for writing. `writer` must not touch another buffer, which may be this one.
+    pub(crate) fn write<R>(&self, range: Range<usize>, writer: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut words = self.words.write().unwrap_or_else(PoisonError::into_inner);
+        writer(&mut bytemuck::cast_slice_mut(&mut words)[range])
+    }
+}
+
+fn fresh_address(nbytes: u64) -> Option<u64> {
+    let step = nbytes.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?;
+    let advance = |next: u64| next.checked_add(step);
+    NEXT_ADDRESS
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance)
+        .ok()
+}
+
+/// A part of a buffer that lies within it.
+#[derive(Clone)]
+pub(crate) struct Span {
+    pub(crate) buffer: Arc<Buffer>,
+    pub(crate) range: Range<usize>,
+}
+
+impl Span {
+    /// Copies to a span of the same length, which may be anywhere in the same buffer as well.
+    pub(crate) fn copy_to(&self, target: &Self) {
+        let from = &self.buffer;
+        let to = &target.buffer;
+        if Arc::ptr_eq(from, to) {
+            to.write(0..to.nbytes, |bytes| {
+                bytes.copy_within(self.range.clone(), target.range.start);
+            });
+        } else if from.address < to.address {
+            // Two locks are always taken in one order, that of the addresses.
+            from.read(self.range.clone(), |source| {
+                to.write(target.range.clone(), |target| {
+                    target.copy_from_slice(source);
+                });
+            });
+        } else {
+            to.write(target.range.clone(), |target| {
+                from.read(self.range.clone(), |source| target.copy_from_slice(source));
+            });
+        }
+    }
+}
+
+/// How much memory the buffers of a session may take.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: u64,
+    used: AtomicU64,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
+        let used = AtomicU64::new(0);
+        Arc::new(Self { limit, used })
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` out of it, until what is returned is dropped.
+    pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, Exception> {
+        let take = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
+        match self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+        {
+            Ok(_) => Ok(Charge {
+                budget: Arc::clone(self),
+                bytes,
+            }),
+            Err(used) => Err(Exception::new(
+                "MemoryError",
+                format!(
+                    "{bytes} more bytes are over the limit of this session, which has {used} of {} in use",
+                    self.limit
+                ),
+            )),
+        }
+    }
+}
+
+/// Bytes that are taken out of a budget.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_never_the_same_and_never_touch() {
+        let mut last = 0;
+        for nbytes in [0, 1, 4095, 4096, 4097, 0] {
+            let buffer = Buffer::zeroed(nbytes, None).unwrap();
+            assert_eq!(buffer.address() % PAGE, 0);
+            assert!(buffer.address() > last);
+            last = buffer.address() + nbytes;
+        }
+    }
+
+    #[test]
+    fn memory_that_there_is_not_is_an_exception() {
+        for nbytes in [u64::MAX, u64::MAX - 4096, u64::MAX / 2, 1 << 60] {
+            let error = Buffer::zeroed(nbytes, None).err().unwrap();
+            assert_eq!(error.kind(), "MemoryError");
+        }
+    }
+
+    #[test]
+    fn a_budget_gets_back_what_was_taken() {
+        let budget = Budget::new(10);
+        let most = budget.charge(8).unwrap();
+        assert!(budget.charge(3).is_err());
+        assert!(budget.charge(u64::MAX).is_err());
+        let rest = budget.charge(2).unwrap();
+        drop(most);
+        assert_eq!(budget.used(), 2);
+        drop(rest);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn copies_overlap_in_both_directions() {
+        let buffer = Buffer::zeroed(10, None).unwrap();
+        buffer.write(0..10, |bytes| bytes.copy_from_slice(b"0123456789"));
+        let span = |range| Span {
+            buffer: Arc::clone(&buffer),
+            range,
+        };
+        span(0..6).copy_to(&span(2..8));
+        assert_eq!(buffer.read(0..10, <[u8]>::to_vec), b"0101234589");
+        span(2..8).copy_to(&span(1..7));
+        assert_eq!(buffer.read(0..10, <[u8]>::to_vec), b"0012345589");
+    }
+
+    #[test]
+    fn copies_in_both_directions_at_once_end() {
+        let [a, b] = [(); 2].map(|()| Span {
+            buffer: Buffer::zeroed(1 << 12, None).unwrap(),
+            range: 0..1 << 12,
+        });
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..1000).for_each(|_| a.copy_to(&b)));
+            scope.spawn(|| (0..1000).for_each(|_| b.copy_to(&a)));
+        });
+    }
+}

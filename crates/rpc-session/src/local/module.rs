@@ -1,0 +1,190 @@
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Exception, IntoFunction, LocalFunction};
+
+/// Functions by their names, and the modules that they were linked with. A clone is the same module.
+///
+/// ```
+/// use rpc_session::LocalModule;
+///
+/// let math = LocalModule::new().with("add", |x: i64, y: i64| x + y);
+/// let app = LocalModule::new();
+/// app.import(&math).unwrap();
+/// assert!(app.get_function("add", false).is_none());
+/// assert!(app.get_function("add", true).is_some());
+/// ```
+#[derive(Clone)]
+pub struct LocalModule(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    functions: Arc<BTreeMap<String, LocalFunction>>,
+    imports: Mutex<Vec<LocalModule>>,
+}
+
+/// Held by whoever imports, so that two imports at once make no circle.
+static IMPORTING: Mutex<()> = Mutex::new(());
+
+impl LocalModule {
+    /// A module without functions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    pub(super) fn of(functions: Arc<BTreeMap<String, LocalFunction>>) -> Self {
+        let imports = Mutex::default();
+        Self(Arc::new(Inner { functions, imports }))
+    }
+
+    /// A module with the functions of this one, and one more.
+    #[must_use]
+    pub fn with<Marker>(self, name: &str, function: impl IntoFunction<Marker>) -> Self {
+        let mut functions = Arc::clone(&self.0.functions);
+        let function = LocalFunction::new(name, function);
+        Arc::make_mut(&mut functions).insert(name.to_owned(), function);
+        let imports = Mutex::new(self.imports().clone());
+        Self(Arc::new(Inner { functions, imports }))
+    }
+
+    /// The function of that name, if `query_imports` then also from the modules that this one imports.
+    #[must_use]
+    pub fn get_function(&self, name: &str, query_imports: bool) -> Option<LocalFunction> {
+        let mut found = None;
+        self.search(|module| {
+            found = module.0.functions.get(name).cloned();
+            found.is_some() || !query_imports
+        });
+        found
+    }
+
+    /// Imports a module.
+    ///
+    /// # Errors
+    /// That module is this one, or imports it.
+    pub fn import(&self, module: &Self) -> Result<(), Exception> {
+        let _alone = IMPORTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if module.search(|imported| Arc::ptr_eq(&imported.0, &self.0)) {
+            return Err(Exception::new(
+                "ValueError",
+                "a module cannot import itself, nor one that imports it",
+            ));
+        }
+        self.imports().push(module.clone());
+        Ok(())
+    }
+
+    /// Visits the module and what it imports, nearest first and each once, until one is what is
+    /// looked for. (Not a function that calls itself: clients may build long chains.)
+    fn search(&self, mut is_it: impl FnMut(&Self) -> bool) -> bool {
+        let mut seen = HashSet::new();
+        let mut pending = vec![self.clone()];
+        while let Some(module) = pending.pop() {
+            if !seen.insert(Arc::as_ptr(&module.0)) {
+                continue;
+            }
+            if is_it(&module) {
+                return true;
+            }
+            pending.extend(module.imports().iter().rev().cloned());
+        }
+        false
+    }
+
+    fn imports(&self) -> MutexGuard<'_, Vec<Self>> {
+        self.0
+            .imports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for LocalModule {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Inner {
+    /// Drops a long chain of imports one after the other, and not one inside the other.
+    fn drop(&mut self) {
+        let imports = |inner: &mut Self| {
+            let imports = inner.imports.get_mut();
+            std::mem::take(imports.unwrap_or_else(PoisonError::into_inner))
+        };
+        let mut pending = imports(self);
+        while let Some(module) = pending.pop() {
+            if let Some(mut last) = Arc::into_inner(module.0) {
+                pending.append(&mut imports(&mut last));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for LocalModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalModule")
+            .field(&self.0.functions.keys())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answering(name: &str, answer: i64) -> LocalModule {
+        LocalModule::new().with(name, move || answer)
+    }
+
+    fn answer(module: &LocalModule, name: &str) -> Option<i64> {
+        let function = module.get_function(name, true)?;
+        function.call(&[]).unwrap().get::<i64>().ok()
+    }
+
+    #[test]
+    fn own_functions_come_before_imported_ones_and_those_in_order() {
+        let app = answering("f", 0);
+        for module in [answering("f", 1), answering("g", 2), answering("g", 3)] {
+            app.import(&module).unwrap();
+        }
+        assert_eq!(answer(&app, "f"), Some(0));
+        assert_eq!(answer(&app, "g"), Some(2));
+        assert_eq!(answer(&app, "h"), None);
+    }
+
+    #[test]
+    fn circles_are_refused() {
+        let (a, b, c) = (LocalModule::new(), LocalModule::new(), LocalModule::new());
+        assert!(a.import(&a).is_err());
+        a.import(&b).unwrap();
+        b.import(&c).unwrap();
+        a.import(&c).unwrap();
+        for importer in [&b, &c] {
+            assert!(importer.import(&a).is_err());
+        }
+    }
+
+    #[test]
+    fn chains_and_lattices_cost_what_they_are_long() {
+        let mut chain = answering("deep", 7);
+        for _ in 0..100_000 {
+            let next = LocalModule::new();
+            next.0.imports.lock().unwrap().push(chain);
+            chain = next;
+        }
+        assert_eq!(answer(&chain, "deep"), Some(7));
+        drop(chain);
+
+        let mut lattice = LocalModule::new();
+        for _ in 0..64 {
+            let next = LocalModule::new();
+            next.import(&lattice).unwrap();
+            next.import(&lattice).unwrap();
+            lattice = next;
+        }
+        assert_eq!(answer(&lattice, "none"), None);
+    }
+}
