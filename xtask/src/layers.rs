@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["rpc-transport"],
     &["rpc-tracker-client"],
     &["rpc-session", "rpc-tracker"],
+    &["rpc-server"],
     &["rpc-cli"],
     &["rpc-tests", "xtask"],
 ];

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use rpc_proto::tracker::Priority;
 use rpc_transport::Address;
 
-use crate::commands::{call, download, ls, query, rm, run, upload};
+use crate::commands::{call, download, ls, query, rm, run, server, tracker, upload, worker};
 
 /// Borrow a device through Apache TVM's RPC, and run compiled modules on it
 #[derive(Debug, Parser)]
@@ -28,6 +28,25 @@ pub(crate) enum Command {
     Download(download::Arguments),
     Ls(ls::Arguments),
     Rm(rm::Arguments),
+    Tracker(tracker::Arguments),
+    Server(server::Arguments),
+    #[command(hide = true)]
+    Worker(worker::Arguments),
+}
+
+impl Command {
+    /// What is logged if the user does not say: of services what happens, of the others nothing.
+    pub(crate) fn usual_log(&self) -> Option<&'static str> {
+        match self {
+            Self::Tracker(arguments) => Some(service_log(arguments.silent())),
+            Self::Server(arguments) => Some(service_log(arguments.silent())),
+            _ => None,
+        }
+    }
+}
+
+fn service_log(silent: bool) -> &'static str {
+    if silent { "warn" } else { "info" }
 }
 
 /// Whose device, and how long to wait for it.

@@ -9,6 +9,7 @@
 //! | [`element`], [`tensor`], [`npy`] | tensors on this side |
 //! | [`value`], [`report`] | results, for people and as JSON |
 //! | [`stdio`], [`progress`] | what the terminal sees |
+//! | [`service`], [`served`] | what the commands that go on running have in common; what they offer |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage.
 #![forbid(unsafe_code)]
@@ -28,6 +29,8 @@ mod open;
 mod progress;
 mod report;
 mod scalar;
+mod served;
+mod service;
 mod stdio;
 mod tensor;
 mod timespec;
@@ -43,7 +46,9 @@ const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match stdio::start_logs(cli.verbose).and_then(|()| commands::run(cli.command)) {
+    match stdio::start_logs(cli.verbose, cli.command.usual_log())
+        .and_then(|()| commands::run(cli.command))
+    {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has enough of it.
         Err(error) if stdio::is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -79,11 +79,14 @@ fn one_line(text: &str) -> String {
 }
 
 /// Sends logs to standard error if the user wants some: by `--verbose`, or by a filter in
-/// [`LOG_VARIABLE`], which counts more.
-pub(crate) fn start_logs(verbose: bool) -> Result<()> {
+/// [`LOG_VARIABLE`], which counts more. Else it is the `usual` filter of the command, if it has one.
+pub(crate) fn start_logs(verbose: bool, usual: Option<&str>) -> Result<()> {
     let filter = std::env::var(LOG_VARIABLE).unwrap_or_default();
     let filter = match (filter.as_str(), verbose) {
-        ("", false) => return Ok(()),
+        ("", false) => match usual {
+            Some(usual) => EnvFilter::new(usual),
+            None => return Ok(()),
+        },
         ("", true) => EnvFilter::new("debug"),
         (filter, _) => EnvFilter::try_new(filter)
             .map_err(|error| wrong_usage(format!("{LOG_VARIABLE}={filter}: {error}")))?,

@@ -14,6 +14,7 @@
 //! | `Files` | the session's work directory on the server |
 //! | `TimeEvaluator` | times a function where it runs |
 //! | `Argument`, `Output` | what goes into a call ([`args!`] makes it) and what comes out |
+//! | `LocalSession`, [`Functions`], [`LocalTensor`], [`WorkDir`] | the other end: functions in Rust, memory and files, for clients |
 //!
 //! ```no_run
 //! # #[cfg(feature = "sync")]

@@ -1,11 +1,14 @@
 //! The program that a client asks a server to start.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::{env, fs};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use std::{env, fs, thread};
 
 use rpc_proto::Value;
+use rpc_transport::TransportError;
 use tempfile::TempPath;
 
 use crate::Exception;
@@ -44,6 +47,27 @@ pub(crate) fn find(args: &[Value<'_>]) -> Result<(PathBuf, Option<TempPath>), Ex
     }
 }
 
-fn unusable(path: &std::path::Path, why: &str) -> Exception {
+/// Starts the program at `path` with `spawn`. While another thread starts a program of its own, that one
+/// holds for a moment what this thread has open, and a file that is open for writing cannot be run: a
+/// program that was just written may have to wait.
+pub(crate) fn start<S>(
+    path: &Path,
+    spawn: impl Fn(Command) -> Result<S, TransportError>,
+) -> Result<S, TransportError> {
+    const TRIES: u32 = 200;
+    for _ in 1..TRIES {
+        match spawn(Command::new(path)) {
+            Err(TransportError::Spawn { source, .. })
+                if source.kind() == ErrorKind::ExecutableFileBusy =>
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            started => return started,
+        }
+    }
+    spawn(Command::new(path))
+}
+
+fn unusable(path: &Path, why: &str) -> Exception {
     Exception::runtime(format!("rpc.PopenSession: {} {why}", path.display()))
 }

@@ -1,5 +1,6 @@
 //! What both serving twins share.
 
+use std::io;
 use std::time::Duration;
 
 use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
@@ -113,6 +114,13 @@ pub(crate) fn broken_packets(endpoint: &ServerEndpoint, error: &EndpointError) -
     // It has no body, so that no limit is in its way.
     let _ = endpoint.answer(&Packet::Shutdown, &mut out);
     out
+}
+
+/// A session writes more than it was asked for.
+pub(crate) fn too_much(count: usize, left: u64) -> io::Error {
+    io::Error::other(format!(
+        "{count} bytes of data, where {left} were asked for"
+    ))
 }
 
 #[cfg(test)]

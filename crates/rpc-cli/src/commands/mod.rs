@@ -13,7 +13,10 @@ pub(crate) mod ls;
 pub(crate) mod query;
 pub(crate) mod rm;
 pub(crate) mod run;
+pub(crate) mod server;
+pub(crate) mod tracker;
 pub(crate) mod upload;
+pub(crate) mod worker;
 
 /// Runs the command that was given.
 pub(crate) fn run(command: Command) -> Result<()> {
@@ -25,6 +28,9 @@ pub(crate) fn run(command: Command) -> Result<()> {
         Command::Download(arguments) => download::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments),
         Command::Rm(arguments) => rm::run(&arguments),
+        Command::Tracker(arguments) => tracker::run(&arguments),
+        Command::Server(arguments) => server::run(&arguments),
+        Command::Worker(arguments) => worker::run(&arguments),
     }
 }
 

@@ -11,6 +11,9 @@ use super::dual::serve::endpoint::Serving;
 use super::wire::Wire;
 use crate::{ServeError, ServeOptions};
 
+/// When the time is up, the client may take so long to hear of it.
+const MOMENT: Duration = Duration::from_millis(500);
+
 /// Ends a session that is being served when its time is up. A clone is the same.
 ///
 /// The function that the session is running is given up at its next `.await`; what it does without one
@@ -65,7 +68,9 @@ pub async fn serve(
     let ended = match served {
         Ok(ended) => ended,
         Err(limit) => {
-            serving.wire.expire(options, limit).await;
+            if serving.wire.expire(options, limit).await {
+                serving.hear_out(MOMENT).await;
+            }
             Err(ServeError::Expired { limit })
         }
     };

@@ -8,9 +8,13 @@ use std::time::Duration;
 use rpc_transport::asynchronous::{Incoming, Reader, Stream, Writer};
 use rpc_transport::{Deadline, Step, TransportError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
-use crate::serving::expired_packet;
+use crate::serving::{expired_packet, too_much};
 use crate::{ServeError, ServeOptions};
+
+/// How long the last words may take.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// The connection to a client.
 pub(crate) struct Wire {
@@ -36,12 +40,6 @@ impl Wire {
         self.reader.peer()
     }
 
-    /// Here a session that expires is not heard of again.
-    #[expect(clippy::unused_self, reason = "its twin has something to look at")]
-    pub(crate) fn expired(&self) -> Option<ServeError> {
-        None
-    }
-
     /// The half that reads; between requests a client may be silent for ever.
     pub(crate) fn reader(&mut self, between_requests: bool) -> &mut Reader {
         let limit = Some(self.stall).filter(|_| !between_requests);
@@ -51,24 +49,80 @@ impl Wire {
     }
 
     /// Writes an answer, whole.
-    pub(crate) async fn answer(&mut self, head: &[u8], payload: &[u8]) -> Result<(), ServeError> {
-        self.answering = true;
+    pub(crate) async fn answer(
+        &mut self,
+        mut head: &[u8],
+        mut payload: &[u8],
+    ) -> Result<(), ServeError> {
         self.writer
             .set_deadline(Deadline::each_wait(Step::Answer, Some(self.stall)));
-        self.writer.write_all(head, payload).await?;
-        self.answering = false;
-        Ok(())
+        while !(head.is_empty() && payload.is_empty()) {
+            let count = self.writer.write(head, payload).await?;
+            self.answering = true;
+            let of_head = count.min(head.len());
+            head = &head[of_head..];
+            payload = &payload[count - of_head..];
+        }
+        self.complete().await
     }
 
-    /// Tells the client that its time is up, unless an answer was begun.
-    pub(crate) async fn expire(&mut self, options: &ServeOptions, limit: Duration) {
-        const MOMENT: Duration = Duration::from_millis(500);
-        if !self.answering {
-            self.writer
-                .set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
-            let packet = expired_packet(options, limit);
-            // Whoever does not listen sees the end of the connection.
-            let _: Result<(), TransportError> = self.writer.write_all(&packet, &[]).await;
+    /// Says that an answer is complete.
+    pub(crate) async fn complete(&mut self) -> Result<(), ServeError> {
+        self.answering = false;
+        Ok(self.writer.flush().await?)
+    }
+
+    /// Tells the client that its time is up, unless an answer was begun; says whether it was told.
+    pub(crate) async fn expire(&mut self, options: &ServeOptions, limit: Duration) -> bool {
+        if self.answering {
+            return false;
+        }
+        self.writer
+            .set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
+        let packet = expired_packet(options, limit);
+        let told = self.writer.write_all(&packet, &[]).await.is_ok();
+        self.shutdown().await;
+        told
+    }
+
+    /// Says that nothing more is written.
+    pub(crate) async fn shutdown(&mut self) {
+        self.writer
+            .set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
+        // Whoever does not listen sees the end of the connection.
+        let _: Result<(), TransportError> = self.writer.shutdown().await;
+    }
+}
+
+/// How long a peer may keep those waiting who poll it.
+struct Patience {
+    allowed: Duration,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    fn new(allowed: Duration) -> Self {
+        let wait = None;
+        Self { allowed, wait }
+    }
+
+    /// What `polled` says, or nothing if it has said nothing for too long.
+    fn limit<T>(&mut self, context: &mut Context<'_>, polled: Poll<T>) -> Poll<Option<T>> {
+        if let Poll::Ready(ready) = polled {
+            self.wait = None;
+            return Poll::Ready(Some(ready));
+        }
+        let wait = self
+            .wait
+            .get_or_insert_with(|| Box::pin(sleep(self.allowed)));
+        wait.as_mut().poll(context).map(|()| None)
+    }
+
+    fn timed_out(&self, peer: &str, step: Step) -> TransportError {
+        TransportError::TimedOut {
+            peer: peer.to_owned(),
+            step,
+            allowed: self.allowed,
         }
     }
 }
@@ -77,6 +131,7 @@ impl Wire {
 pub(crate) struct PayloadReader<'a> {
     incoming: &'a mut Incoming,
     reader: &'a mut Reader,
+    patience: Patience,
     left: u64,
     failure: Option<TransportError>,
 }
@@ -85,6 +140,7 @@ impl<'a> PayloadReader<'a> {
     pub(crate) fn new(incoming: &'a mut Incoming, wire: &'a mut Wire, left: u64) -> Self {
         Self {
             incoming,
+            patience: Patience::new(wire.stall),
             reader: wire.reader(false),
             left,
             failure: None,
@@ -112,12 +168,13 @@ impl AsyncRead for PayloadReader<'_> {
         let buffered = this.incoming.bytes();
         let count = if buffered.is_empty() {
             let mut part = ReadBuf::new(target.initialize_unfilled_to(most));
-            let read = ready!(Pin::new(&mut *this.reader).poll_read(context, &mut part));
+            let read = Pin::new(&mut *this.reader).poll_read(context, &mut part);
             let count = part.filled().len();
-            let failure = match read {
-                Ok(()) if count > 0 => None,
-                Ok(()) => Some(this.reader.closed()),
-                Err(source) => Some(this.reader.failed(source)),
+            let failure = match ready!(this.patience.limit(context, read)) {
+                Some(Ok(())) if count > 0 => None,
+                Some(Ok(())) => Some(this.reader.closed()),
+                Some(Err(source)) => Some(this.reader.failed(source)),
+                None => Some(this.patience.timed_out(this.reader.peer(), Step::Request)),
             };
             if let Some(failure) = failure {
                 let told = io::Error::other(failure.to_string());
@@ -142,26 +199,47 @@ pub(crate) struct DataWriter<'a> {
     wire: &'a mut Wire,
     head: &'a [u8],
     left: u64,
+    began: bool,
+    patience: Patience,
     failure: Option<ServeError>,
 }
 
 impl<'a> DataWriter<'a> {
     pub(crate) fn new(wire: &'a mut Wire, head: &'a [u8], left: u64) -> Self {
+        let stall = wire.stall;
+        wire.writer
+            .set_deadline(Deadline::each_wait(Step::Answer, Some(stall)));
         Self {
             wire,
             head,
             left,
+            began: false,
+            patience: Patience::new(stall),
             failure: None,
         }
     }
 
     /// Whether something was written, and how many bytes are missing; or why the stream failed.
     pub(crate) fn finish(self) -> Result<(bool, u64), ServeError> {
-        let began = self.wire.answering;
-        if self.left == 0 && self.head.is_empty() {
-            self.wire.answering = false;
-        }
-        self.failure.map_or(Ok((began, self.left)), Err)
+        self.failure.map_or(Ok((self.began, self.left)), Err)
+    }
+
+    /// Writes some of the head and of `bytes`, and says how many in all.
+    fn poll_some(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize, TransportError>> {
+        let slices = [IoSlice::new(self.head), IoSlice::new(bytes)];
+        let used = &slices[usize::from(self.head.is_empty())..];
+        let writer = &mut self.wire.writer;
+        let written = Pin::new(&mut *writer).poll_write_vectored(context, used);
+        Poll::Ready(match ready!(self.patience.limit(context, written)) {
+            Some(Ok(0)) => Err(writer.failed(io::ErrorKind::WriteZero.into())),
+            Some(Ok(count)) => Ok(count),
+            Some(Err(source)) => Err(writer.failed(source)),
+            None => Err(self.patience.timed_out(writer.peer(), Step::Answer)),
+        })
     }
 }
 
@@ -172,38 +250,28 @@ impl AsyncWrite for DataWriter<'_> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
         if bytes.len() as u64 > this.left {
-            let left = this.left;
-            let told = format!("{} bytes of data, where {left} were asked for", bytes.len());
-            return Poll::Ready(Err(io::Error::other(told)));
+            return Poll::Ready(Err(too_much(bytes.len(), this.left)));
         }
         loop {
-            let slices = [IoSlice::new(this.head), IoSlice::new(bytes)];
-            let used = if this.head.is_empty() {
-                &slices[1..]
-            } else {
-                &slices[..]
-            };
-            let written =
-                ready!(Pin::new(&mut this.wire.writer).poll_write_vectored(context, used));
-            let count = match written {
-                Ok(0) if !bytes.is_empty() => Err(io::ErrorKind::WriteZero.into()),
-                written => written,
-            };
-            let count = match count {
+            let count = match ready!(this.poll_some(context, bytes)) {
                 Ok(count) => count,
-                Err(source) => {
-                    let told = io::Error::other(source.to_string());
-                    this.failure = Some(this.wire.writer.failed(source).into());
+                Err(error) => {
+                    let told = io::Error::other(error.to_string());
+                    this.failure = Some(error.into());
                     return Poll::Ready(Err(told));
                 }
             };
-            this.wire.answering = true;
+            this.began = true;
             let of_head = count.min(this.head.len());
             this.head = &this.head[of_head..];
             let of_data = count - of_head;
-            if of_data > 0 || bytes.is_empty() {
-                this.left -= of_data as u64;
+            this.left -= of_data as u64;
+            this.wire.answering = this.left > 0;
+            if of_data > 0 {
                 return Poll::Ready(Ok(of_data));
             }
         }

@@ -12,6 +12,9 @@ use super::wire::Wire;
 use crate::serving::expired_packet;
 use crate::{ServeError, ServeOptions};
 
+/// When the time is up, an answer may take so long, then the last words, and then the client to hear them.
+const MOMENT: Duration = Duration::from_millis(500);
+
 /// Ends a session that is being served when its time is up, from another thread than the one that
 /// serves it. A clone is the same.
 ///
@@ -23,13 +26,16 @@ pub struct Expiry(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    answered: Condvar,
+    /// An answer is complete, or the connection is not served any more.
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The connection, while it is being served.
-    served: Option<(Stream, ServeOptions)>,
+    /// A connection is being served.
+    serving: bool,
+    /// The same connection, for the thread that ends it.
+    connection: Option<(Stream, ServeOptions)>,
     /// An answer is being written.
     answering: bool,
     expired: Option<Duration>,
@@ -37,56 +43,86 @@ struct State {
 
 impl Expiry {
     /// Tells the client that the time of `limit` is up, and closes the connection. When an answer is on
-    /// its way, it has a moment to arrive first; the client is told nothing in the middle of one.
+    /// its way, it has a moment to arrive first; the client is told nothing in the middle of one. To
+    /// expire again does nothing.
     ///
-    /// Before a session is being served, or after it, this keeps it from being served any more.
+    /// Before a session is being served, or after it, this keeps it from being served any more. A stream
+    /// whose carrier has no clone for this thread ends where its next answer would begin.
     pub fn expire(&self, limit: Duration) {
-        const MOMENT: Duration = Duration::from_millis(500);
-        let state = self.lock();
-        let waited = self
-            .0
-            .answered
-            .wait_timeout_while(state, MOMENT, |state| state.answering);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        if state.expired.is_some() {
+            return;
+        }
+        // From here on no answer begins.
         state.expired = Some(limit);
-        let between_answers = !state.answering;
-        let Some((stream, options)) = &mut state.served else {
+        let Some((mut stream, options)) = state.connection.take() else {
             return;
         };
-        if between_answers {
-            stream.set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
-            // Whoever does not listen sees the end of the connection.
-            let packet = expired_packet(options, limit);
-            let _: Result<(), TransportError> = stream.write_all(&packet, &[]);
+        let state = self.wait_while(state, |state| state.answering);
+        if !state.answering {
+            drop(state);
+            tell(&mut stream, &options, limit);
+            // The thread that serves it hears the client out.
+            drop(self.wait_while(self.lock(), |state| state.serving));
         }
         stream.close();
     }
 
-    /// The connection that is being served from now on.
-    pub(super) fn register(&self, served: Option<(Stream, ServeOptions)>) {
-        self.lock().served = served;
+    fn wait_while<'s>(
+        &self,
+        state: MutexGuard<'s, State>,
+        mut condition: impl FnMut(&mut State) -> bool,
+    ) -> MutexGuard<'s, State> {
+        let waited = self
+            .0
+            .changed
+            .wait_timeout_while(state, MOMENT, |state| condition(state));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// This connection is being served from now on, unless the time is up already: then the client is
+    /// told.
+    fn register(&self, stream: &mut Stream, options: &ServeOptions) -> Result<(), ServeError> {
+        let mut state = self.lock();
+        if let Some(limit) = state.expired {
+            tell(stream, options, limit);
+            return Err(ServeError::Expired { limit });
+        }
+        state.serving = true;
+        state.answering = false;
+        state.connection = stream.try_clone().map(|clone| (clone, options.clone()));
+        Ok(())
+    }
+
+    /// It is not served any more.
+    pub(super) fn unregister(&self) {
+        let mut state = self.lock();
+        state.serving = false;
+        state.connection = None;
+        drop(state);
+        self.0.changed.notify_all();
     }
 
     /// Says that an answer begins.
     pub(super) fn begin(&self) -> Result<(), ServeError> {
         let mut state = self.lock();
-        match state.expired {
-            Some(limit) => Err(ServeError::Expired { limit }),
-            None => {
-                state.answering = true;
-                Ok(())
-            }
+        if let Some(limit) = state.expired {
+            return Err(ServeError::Expired { limit });
         }
+        state.answering = true;
+        Ok(())
     }
 
     /// Says that an answer is complete.
     pub(super) fn end(&self) {
-        self.lock().answering = false;
-        self.0.answered.notify_all();
+        let mut state = self.lock();
+        state.answering = false;
+        if state.expired.is_some() {
+            self.0.changed.notify_all();
+        }
     }
 
-    /// Why the session is not served any more, if its time is up.
-    pub(super) fn expired(&self) -> Option<ServeError> {
+    fn expired(&self) -> Option<ServeError> {
         let limit = self.lock().expired?;
         Some(ServeError::Expired { limit })
     }
@@ -96,19 +132,37 @@ impl Expiry {
     }
 }
 
+/// The last words to a client whose time is up.
+fn tell(stream: &mut Stream, options: &ServeOptions, limit: Duration) {
+    stream.set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
+    // Whoever does not listen sees the end of the connection.
+    let packet = expired_packet(options, limit);
+    let _: Result<(), TransportError> = stream.write_all(&packet, &[]);
+    stream.shutdown();
+}
+
 /// Serves a connection whose handshake is done, until the client says goodbye or goes, or until
 /// `expiry` says that its time is up. What the client held is freed then.
 ///
 /// # Errors
 /// The connection fails, the client breaks the protocol, or the time is up.
 pub fn serve(
-    stream: Stream,
+    mut stream: Stream,
     constructors: &Constructors,
     options: &ServeOptions,
     expiry: &Expiry,
 ) -> Result<(), ServeError> {
+    let late = expiry.register(&mut stream, options);
     let mut serving = Serving::new(Wire::new(stream, options, expiry), options);
-    let ended = serving.run(constructors);
+    let ended = match late {
+        Ok(()) => serving.run(constructors),
+        Err(expired) => Err(expired),
+    };
+    // Whatever failed then, this is why.
+    let ended = expiry.expired().map_or(ended, Err);
+    if let Err(ServeError::Expired { .. }) = ended {
+        serving.hear_out(MOMENT);
+    }
     serving.finish();
     ended
 }

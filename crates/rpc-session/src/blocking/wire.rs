@@ -7,6 +7,7 @@ use rpc_transport::blocking::{Incoming, Reader, Stream};
 use rpc_transport::{Deadline, Step, TransportError};
 
 use super::serve::Expiry;
+use crate::serving::too_much;
 use crate::{ServeError, ServeOptions};
 
 /// The connection to a client.
@@ -18,7 +19,6 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) fn new(stream: Stream, options: &ServeOptions, expiry: &Expiry) -> Self {
-        expiry.register(stream.try_clone().map(|stream| (stream, options.clone())));
         Self {
             stream,
             expiry: expiry.clone(),
@@ -28,10 +28,6 @@ impl Wire {
 
     pub(crate) fn peer(&self) -> &str {
         self.stream.peer()
-    }
-
-    pub(crate) fn expired(&self) -> Option<ServeError> {
-        self.expiry.expired()
     }
 
     /// The half that reads; between requests a client may be silent for ever.
@@ -45,9 +41,19 @@ impl Wire {
     /// Writes an answer, whole.
     pub(crate) fn answer(&mut self, head: &[u8], payload: &[u8]) -> Result<(), ServeError> {
         self.expiry.begin()?;
-        let written = self.write(head, payload);
+        self.write(head, payload)?;
+        self.complete()
+    }
+
+    /// Says that an answer in pieces is complete.
+    pub(crate) fn complete(&mut self) -> Result<(), ServeError> {
         self.expiry.end();
-        written
+        Ok(())
+    }
+
+    /// Says that nothing more is written.
+    pub(crate) fn shutdown(&mut self) {
+        self.stream.shutdown();
     }
 
     fn write(&mut self, head: &[u8], payload: &[u8]) -> Result<(), ServeError> {
@@ -59,7 +65,7 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        self.expiry.register(None);
+        self.expiry.unregister();
     }
 }
 
@@ -127,9 +133,6 @@ impl<'a> DataWriter<'a> {
 
     /// Whether something was written, and how many bytes are missing; or why the stream failed.
     pub(crate) fn finish(self) -> Result<(bool, u64), ServeError> {
-        if self.began && self.left == 0 {
-            self.wire.expiry.end();
-        }
         self.failure.map_or(Ok((self.began, self.left)), Err)
     }
 
@@ -147,6 +150,9 @@ impl<'a> DataWriter<'a> {
 
 impl Write for DataWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
         if bytes.len() as u64 > self.left {
             return Err(too_much(bytes.len(), self.left));
         }
@@ -163,10 +169,4 @@ impl Write for DataWriter<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn too_much(count: usize, left: u64) -> io::Error {
-    io::Error::other(format!(
-        "{count} bytes of data, where {left} were asked for"
-    ))
 }

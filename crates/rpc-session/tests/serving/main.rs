@@ -39,7 +39,6 @@ mod asynchronous {
 #[path = "cases"]
 mod blocking {
     use core::prelude::v1::test as twin_test;
-    use std::io::{Read as ReadExt, Write as WriteExt};
     use std::thread::sleep as pause;
 
     use rpc_bisync::{as_is as dyn_trait, as_is as only_sync};

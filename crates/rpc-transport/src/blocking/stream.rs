@@ -33,6 +33,10 @@ pub trait Carrier: Read + Write + Send {
         None
     }
 
+    /// Says that nothing more will be written, where the carrier knows such a thing. What the peer says
+    /// can still be read.
+    fn shutdown(&self) {}
+
     /// Ends the connection in both directions, also for those who wait for it.
     fn close(&self) {}
 }
@@ -63,9 +67,13 @@ impl Carrier for TcpStream {
         Some(clone)
     }
 
+    // It may be closed already.
+    fn shutdown(&self) {
+        let _ = Self::shutdown(self, Shutdown::Write);
+    }
+
     fn close(&self) {
-        // It may be closed already.
-        let _ = self.shutdown(Shutdown::Both);
+        let _ = Self::shutdown(self, Shutdown::Both);
     }
 }
 
@@ -119,6 +127,11 @@ impl Stream {
             read_limit: self.read_limit,
             write_limit: self.write_limit,
         })
+    }
+
+    /// See [`Carrier::shutdown`].
+    pub fn shutdown(&self) {
+        self.carrier.shutdown();
     }
 
     /// See [`Carrier::close`].

@@ -86,7 +86,7 @@ impl Serving {
                 }
                 Ok(Next::Ended) => return Ok(()),
                 Err(source) => {
-                    self.turn_away(&source).await?;
+                    self.turn_away(&source).await;
                     return Err(ServeError::Protocol {
                         peer: self.wire.peer().to_owned(),
                         source,
@@ -146,11 +146,8 @@ impl Serving {
         let needed = if between { 1 } else { needed };
         match self.incoming.fill(self.wire.reader(between), needed).await {
             Ok(()) => Ok(true),
-            Err(error) => match self.wire.expired() {
-                Some(expired) => Err(expired),
-                None if between && matches!(error, TransportError::Closed { .. }) => Ok(false),
-                None => Err(error.into()),
-            },
+            Err(TransportError::Closed { .. }) if between => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -202,7 +199,7 @@ impl Serving {
         copied: Result<(), Exception>,
     ) -> Result<(), ServeError> {
         match (sent, copied) {
-            ((true, 0), _) => Ok(()),
+            ((true, 0), _) => self.wire.complete().await,
             ((false, 0), Ok(())) => self.wire.answer(&self.out, &[]).await,
             ((false, _), copied) => {
                 let error = copied.err().unwrap_or_else(data_missing);
@@ -256,19 +253,24 @@ impl Serving {
         self.wire.answer(&self.out, &[]).await
     }
 
-    /// Tells a client that broke the protocol so, and gives it a moment to hear it: a connection that is
-    /// closed with bytes unread takes back what was said.
-    async fn turn_away(&mut self, error: &EndpointError) -> Result<(), ServeError> {
+    /// Tells a client that broke the protocol so.
+    async fn turn_away(&mut self, error: &EndpointError) {
         const MOMENT: Duration = Duration::from_secs(1);
+        let told = broken_packets(&self.endpoint, error);
+        if self.wire.answer(&told, &[]).await.is_ok() {
+            self.wire.shutdown().await;
+            self.hear_out(MOMENT).await;
+        }
+    }
+
+    /// Behind the last words: gives the client a moment to close the connection. One that is closed with
+    /// bytes unread takes back what was said last.
+    pub(in super::super::super) async fn hear_out(&mut self, moment: Duration) {
         const MOST: u64 = 16 << 20;
-        self.wire
-            .answer(&broken_packets(&self.endpoint, error), &[])
-            .await?;
         let reader = self.wire.reader(false);
-        reader.set_deadline(Deadline::total(Step::Request, Some(MOMENT)));
+        reader.set_deadline(Deadline::total(Step::Request, Some(moment)));
         // It ends at the latest when the moment is over.
         let _: Result<(), TransportError> = self.incoming.skip_payload(reader, MOST).await;
-        Ok(())
     }
 }
 

@@ -72,7 +72,7 @@ impl Construct for StartProgram {
     async fn construct(&self, args: &[Value<'_>]) -> Result<Box<dyn Session>, Exception> {
         // The file can go once the program runs.
         let (path, _file) = crate::program::find(args)?;
-        let stream = spawn(std::process::Command::new(path))?;
+        let stream = crate::program::start(&path, spawn)?;
         let session = RemoteSession::on_stream(stream, &self.options).await?;
         Ok(Box::new(session))
     }

@@ -1,7 +1,7 @@
 //! Handles that are not what they should be, and how many there may be.
 
 use rpc_proto::{DataType, Returned, Value};
-use rpc_session::LocalOptions;
+use rpc_session::{LocalOptions, LocalTensor};
 
 use super::client::{Client, refused, tensor, value};
 use super::{Session as _, bisync, twin_test};
@@ -125,8 +125,11 @@ async fn ten_thousand_objects_are_freed_to_the_last() {
 #[bisync]
 #[twin_test]
 async fn more_handles_than_allowed_are_refused() {
-    let options = LocalOptions::default().with_handles(3);
-    let mut client = Client::with(&rpc_session::test_functions(), None, options);
+    let options = LocalOptions::default().with_handles(4);
+    let mut functions = rpc_session::test_functions();
+    functions.add("fresh", || LocalTensor::zeros(&[100], DataType::INT8));
+    let mut client = Client::with(&functions, None, options);
+    let fresh = client.function("fresh").await;
     let echo = client.function("testing.echo").await;
     let made = client.call_named("ffi.Shape", &[]).await.unwrap();
     let there = client.tensor(&[4], DataType::FLOAT64).await;
@@ -137,13 +140,14 @@ async fn more_handles_than_allowed_are_refused() {
             .unwrap(),
     );
 
-    let limit = &["3 handles", "limit"];
+    let limit = &["4 handles", "limit"];
     refused(client.session.get_function("testing.echo").await, limit);
     refused(
         client.call(echo, &[Value::Tensor(there.clone())]).await,
         limit,
     );
     refused(client.call(echo, &[Value::Object(last)]).await, limit);
+    refused(client.call(fresh, &[]).await, limit);
     // What needs no handle goes on.
     assert_eq!(
         value(client.call(echo, &[Value::Int(1)]).await.unwrap()),
@@ -157,17 +161,22 @@ async fn more_handles_than_allowed_are_refused() {
     assert!(matches!(again, Returned::Tensor { .. }));
 
     // There may be as many allocations.
-    for _ in 0..2 {
+    for _ in 0..3 {
         client.tensor(&[0], DataType::FLOAT64).await;
     }
     let over = client.session.allocate_tensor(&there, None).await;
-    refused(over, &["3 allocations", "limit"]);
+    refused(over, &["4 allocations", "limit"]);
     client
         .session
         .free_data(there.device, there.data)
         .await
         .unwrap();
     client.tensor(&[4], DataType::FLOAT64).await;
+    // What was refused holds nothing.
+    for handle in [last, again.handle().unwrap()] {
+        client.session.free(handle).await.unwrap();
+    }
+    assert_eq!(client.session.memory(), 32);
 }
 
 #[bisync]

@@ -166,13 +166,11 @@ fn a_lost_board_costs_its_session_only() {
         use std::io::{Read, Write};
         let (mut socket, _) = listener.accept().unwrap();
         // "client:key", and an init packet.
-        let mut read = |count| socket.by_ref().read_exact(&mut vec![0; count]).unwrap();
-        read(18);
+        socket.read_exact(&mut [0; 18]).unwrap();
         socket
             .write_all(b"\x71\xf2\x0f\0\x08\0\0\0server:x")
             .unwrap();
-        let mut read = |count| socket.by_ref().read_exact(&mut vec![0; count]).unwrap();
-        read(29);
+        socket.read_exact(&mut [0; 29]).unwrap();
         socket.write_all(&encoded(&Packet::void())).unwrap();
         lost.recv().unwrap();
     });

@@ -126,7 +126,7 @@ fn rows() -> Vec<(Vec<u8>, &'static str)> {
         ),
         (
             call_of(&text(1000)),
-            "text at offset 36 needs 1000 bytes, only 4 are left",
+            "text at offset 36 needs 1000 bytes, but only 4 are left",
         ),
         (call_of(&text(1 << 63)), "needs 9223372036854775808 bytes"),
         (
@@ -318,9 +318,11 @@ fn the_last_words_are_heard_although_the_client_talks_on() {
         talking.send(&vec![1; 8 << 20]);
         talking.leave();
     });
-    let text = client.turned_away();
+    let text = client.exception_text();
     assert!(text.contains("found 99"), "{text}");
+    client.gets(&encoded(&Packet::Shutdown));
     talk.join().unwrap();
+    assert_eq!(client.rest(), b"");
     assert!(server.finish().is_err());
 }
 

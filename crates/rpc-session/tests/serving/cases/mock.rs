@@ -6,9 +6,10 @@ use rpc_proto::{DataType, Device, DeviceAttr, OwnedValue, Returned, TensorView, 
 use rpc_session::Exception;
 
 use super::{
-    BulkArgument, CallResult, Construct, DynRead, DynWrite, ReadExt as _, Session, WriteExt as _,
-    bisync, dyn_trait, pause,
+    BulkArgument, CallResult, Construct, DynRead, DynWrite, Session, bisync, dyn_trait, pause,
 };
+#[super::only_async]
+use super::{ReadExt as _, WriteExt as _};
 use crate::support::{Act, Stage, pattern};
 
 /// What look-ups and allocations give by themselves.

@@ -14,7 +14,7 @@ use rpc_transport::asynchronous::accepted;
 use rpc_transport::blocking::accepted;
 
 use super::mock::Mocks;
-use super::{Constructors, Expiry, Stream, bisync, serve};
+use super::{Constructors, Expiry, Stream, serve};
 use crate::support::memory::Memory;
 use crate::support::{Client, PATIENCE, Stage, init};
 

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use rpc_proto::Packet;
 
-use super::{PATIENCE, call, encoded, exception, init, pointer};
+use super::{PATIENCE, call, encoded, exception, pointer};
 
 pub(crate) struct Client {
     socket: TcpStream,
@@ -19,13 +19,6 @@ impl Client {
         socket.set_write_timeout(Some(PATIENCE)).unwrap();
         socket.set_nodelay(true).unwrap();
         Self { socket }
-    }
-
-    /// A session of the server's own.
-    pub(crate) fn open(address: SocketAddr) -> Self {
-        let mut client = Self::new(address);
-        client.asks(&init()).void();
-        client
     }
 
     pub(crate) fn try_clone(&self) -> Self {

@@ -1,0 +1,47 @@
+use anyhow::Result;
+use rpc_tracker::{Tracker, TrackerOptions};
+
+use crate::service::{self, ListenArgs};
+
+/// Run a tracker: servers offer their devices to it, clients wait for one
+///
+/// It prints one line, `listening on HOST:PORT`, and logs to standard error. SIGINT and SIGTERM
+/// end it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// The port; the first free one from here up to --port-end is taken, 0 is any
+    #[arg(long, value_name = "PORT", default_value = "9190")]
+    port: u16,
+    /// The last port to try [default: 9199]
+    #[arg(long, value_name = "PORT")]
+    port_end: Option<u16>,
+    /// What a client has to know to end the tracker by a request; without it none can
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "TVM_TRACKER_STOP_KEY",
+        hide_env_values = true
+    )]
+    stop_key: Option<String>,
+}
+
+impl Arguments {
+    pub(crate) fn silent(&self) -> bool {
+        self.listen.silent
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let ports = service::ports(arguments.port, arguments.port_end, 9199);
+    let mut options = TrackerOptions::default();
+    if let Some(key) = &arguments.stop_key {
+        options = options.with_stop_key(key);
+    }
+    service::runtime()?.block_on(async {
+        let tracker = Tracker::bind(&arguments.listen.host, ports, options).await?;
+        service::announce(tracker.local_addr())?;
+        service::until_signal(tracker.serve()).await
+    })
+}

@@ -1,0 +1,89 @@
+//! Services: what they print, what they log, and how they end.
+
+use std::future::Future;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::stdio;
+
+/// Where a service listens.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListenArgs {
+    /// The address to listen at; 0.0.0.0 or :: is all that the machine has
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Log nothing but warnings
+    #[arg(long)]
+    pub(crate) silent: bool,
+}
+
+/// The ports from `port` up to `end`, of which the first free one is taken; 0 lets the system choose.
+pub(crate) fn ports(port: u16, end: Option<u16>, usual: u16) -> std::ops::RangeInclusive<u16> {
+    match (port, end) {
+        (0, _) => 0..=0,
+        (port, Some(end)) => port..=end,
+        // The usual range, unless it was left.
+        (port, None) => port..=port.max(usual),
+    }
+}
+
+/// The runtime that services run on.
+pub(crate) fn runtime() -> Result<Runtime> {
+    let built = Builder::new_multi_thread().enable_all().build();
+    built.context("cannot start the runtime")
+}
+
+/// Says where the service listens: the one line that it prints.
+pub(crate) fn announce(address: SocketAddr) -> Result<()> {
+    stdio::print(&format!("listening on {address}\n"))
+}
+
+/// Runs a service until it ends by itself, or until somebody wants it to end.
+pub(crate) async fn until_signal(service: impl Future<Output = ()>) -> Result<()> {
+    let signal = signal().context("cannot wait for signals")?;
+    tokio::select! {
+        () = service => {}
+        name = signal => tracing::info!("{name}: ending"),
+    }
+    Ok(())
+}
+
+/// Waits for what ends a service, and says what it was.
+#[cfg(unix)]
+fn signal() -> std::io::Result<impl Future<Output = &'static str>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => "interrupted",
+            _ = terminate.recv() => "terminated",
+        }
+    })
+}
+
+/// Waits for what ends a service, and says what it was.
+#[cfg(not(unix))]
+fn signal() -> std::io::Result<impl Future<Output = &'static str>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+        "interrupted"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_of_ports_is_the_usual_one_if_nothing_else_is_said() {
+        assert_eq!(ports(9190, None, 9199), 9190..=9199);
+        assert_eq!(ports(9195, None, 9199), 9195..=9199);
+        assert_eq!(ports(20000, None, 9199), 20000..=20000);
+        assert_eq!(ports(9000, Some(10000), 9199), 9000..=10000);
+        assert_eq!(ports(0, Some(10000), 9199), 0..=0);
+    }
+}

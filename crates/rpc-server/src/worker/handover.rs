@@ -1,0 +1,128 @@
+//! A connection on its way from the server to a worker: a line of JSON that says what session it is,
+//! and with it the socket.
+
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+use crate::SessionContext;
+
+/// The longest line; a path has at most 4096 bytes.
+const LONGEST: usize = 16 << 10;
+
+/// Hands a connection over. The line is short, so that it leaves at once.
+pub(super) fn send(
+    control: &UnixStream,
+    session: &SessionContext,
+    socket: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(session)?;
+    line.push(b'\n');
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let sockets = [socket];
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&sockets)) {
+        return Err(io::Error::other("no room for a socket"));
+    }
+    let slices = [IoSlice::new(&line)];
+    let sent = sendmsg(control, &slices, &mut ancillary, SendFlags::NOSIGNAL)?;
+    match sent == line.len() {
+        true => Ok(()),
+        false => Err(ErrorKind::WriteZero.into()),
+    }
+}
+
+/// Waits for a connection; `None` if the server ends before there is one.
+pub(super) fn receive(control: &UnixStream) -> io::Result<Option<(SessionContext, TcpStream)>> {
+    let mut line = Vec::new();
+    let mut socket = None;
+    while !line.ends_with(b"\n") {
+        let mut piece = [0; 4096];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut slices = [IoSliceMut::new(&mut piece)];
+        let received = recvmsg(
+            control.as_fd(),
+            &mut slices,
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        );
+        let count = match received {
+            Err(rustix::io::Errno::INTR) => continue,
+            received => received?.bytes,
+        };
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(sockets) = message {
+                socket = sockets.last().or(socket);
+            }
+        }
+        if count == 0 && line.is_empty() {
+            return Ok(None);
+        }
+        line.extend_from_slice(&piece[..count]);
+        if count == 0 || line.len() > LONGEST {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+    }
+    let session = serde_json::from_slice(&line)?;
+    let socket: OwnedFd = socket.ok_or_else(|| io::Error::other("no socket came along"))?;
+    Ok(Some((session, socket.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_goes_over() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let session = SessionContext {
+            work_dir: "/tmp/é\n".into(),
+            peer: "127.0.0.1:1".to_owned(),
+            timeout: Some(Duration::from_millis(1500)),
+        };
+        send(&ours, &session, accepted.as_fd()).unwrap();
+        drop(accepted);
+        let (came, mut socket) = receive(&theirs).unwrap().unwrap();
+        assert_eq!(came.work_dir, session.work_dir);
+        assert_eq!(came.timeout, session.timeout);
+        socket.write_all(b"hello").unwrap();
+        drop(socket);
+        let mut said = String::new();
+        client.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "hello");
+    }
+
+    #[test]
+    fn a_server_that_ends_leaves_nothing_to_do() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(ours);
+        assert!(receive(&theirs).unwrap().is_none());
+    }
+
+    #[test]
+    fn half_a_line_is_an_error() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.write_all(b"{\"work").unwrap();
+        drop(ours);
+        assert!(receive(&theirs).is_err());
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.write_all(b"{\"work_dir\":\"/\",\"peer\":\"\",\"timeout\":null}\n")
+            .unwrap();
+        assert!(receive(&theirs).is_err());
+    }
+}
