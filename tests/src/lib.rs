@@ -10,6 +10,7 @@ use std::env;
 use std::path::PathBuf;
 
 pub mod modules;
+pub mod ours;
 pub mod peers;
 mod wait;
 

@@ -11,7 +11,15 @@ use process::PeerProcess;
 
 use crate::prepared_path;
 
-mod process;
+pub(crate) mod process;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/serve.py");
+
+fn start(role: &'static str, arguments: &[String]) -> PeerProcess {
+    let mut python = Command::new(prepared_path("TVM_RPC_PYTHON"));
+    python.args(["-B", SCRIPT, role]).args(arguments);
+    PeerProcess::start(role, python)
+}
 
 /// What `code` prints, run by the Python that has the reference's package.
 ///
@@ -25,6 +33,24 @@ pub fn python(code: &str) -> String {
         .expect("start the Python of TVM_RPC_PYTHON");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the Python code failed:\n{stderr}");
+    String::from_utf8(output.stdout).expect("the output is UTF-8")
+}
+
+/// Runs a case of `tests/peers/client.py`, with the reference's own client, and gives what it prints.
+///
+/// # Panics
+///
+/// When it fails.
+#[track_caller]
+pub fn client(case: &str, arguments: &[&str]) -> String {
+    const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/client.py");
+    let output = Command::new(prepared_path("TVM_RPC_PYTHON"))
+        .args(["-B", CLIENT, case])
+        .args(arguments)
+        .output()
+        .expect("start the Python of TVM_RPC_PYTHON");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the case {case} failed:\n{stderr}");
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
@@ -52,7 +78,7 @@ impl Tracker {
     fn start_process(arguments: &[String]) -> PeerProcess {
         let mut all = vec![format!("--stop-key={}", Self::STOP_KEY)];
         all.extend_from_slice(arguments);
-        PeerProcess::start("tracker", &all)
+        start("tracker", &all)
     }
 
     /// Where it listens.
@@ -141,7 +167,7 @@ impl ServerBuilder {
     /// When it does not listen within 30 seconds.
     pub fn start(self) -> Server {
         Server {
-            process: PeerProcess::start("server", &self.arguments),
+            process: start("server", &self.arguments),
         }
     }
 

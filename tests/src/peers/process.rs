@@ -10,20 +10,18 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
-use crate::prepared_path;
 use crate::wait::holds_within;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(5);
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/serve.py");
 const STDERR_FILE: &str = "stderr.log";
 
 /// A peer that listens, the leader of a process group of its own.
 #[derive(Debug)]
-pub(super) struct PeerProcess {
+pub(crate) struct PeerProcess {
     role: &'static str,
     addr: SocketAddr,
     /// None once the process has been waited for, when its number may belong to another.
@@ -33,12 +31,11 @@ pub(super) struct PeerProcess {
 }
 
 impl PeerProcess {
-    pub(super) fn start(role: &'static str, arguments: &[String]) -> Self {
+    /// Starts `command`, which prints the line `listening on HOST:PORT` once it accepts.
+    pub(crate) fn start(role: &'static str, mut command: Command) -> Self {
         let directory = TempDir::new().expect("create a temporary directory");
         let stderr = File::create(directory.path().join(STDERR_FILE)).expect("create stderr.log");
-        let mut child = Command::new(prepared_path("TVM_RPC_PYTHON"))
-            .args(["-B", SCRIPT, role])
-            .args(arguments)
+        let mut child = command
             .current_dir(directory.path())
             .env("TMPDIR", directory.path())
             .stdin(Stdio::piped())
@@ -46,13 +43,13 @@ impl PeerProcess {
             .stderr(stderr)
             .process_group(0)
             .spawn()
-            .expect("start the Python of TVM_RPC_PYTHON");
+            .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
 
         let stdout = child.stdout.take().expect("standard output is piped");
         let addr = listening_address(stdout).unwrap_or_else(|problem| {
             end_group(&mut child);
             let stderr = stderr_tail(directory.path());
-            panic!("{role} {arguments:?} did not start: {problem}; its standard error:\n{stderr}")
+            panic!("{command:?} did not start: {problem}; its standard error:\n{stderr}")
         });
         Self {
             role,
@@ -62,11 +59,26 @@ impl PeerProcess {
         }
     }
 
-    pub(super) fn addr(&self) -> SocketAddr {
+    pub(crate) fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    pub(super) fn kill(&mut self) {
+    /// The number of the process, while it runs.
+    ///
+    /// # Panics
+    ///
+    /// When it was killed.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().expect("the peer runs").id()
+    }
+
+    /// Its working directory, where its sessions have theirs.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Ends it and all that it started without a farewell (`SIGKILL`).
+    pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             end_group(&mut child);
         }
@@ -76,7 +88,9 @@ impl PeerProcess {
 impl Drop for PeerProcess {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
+            // Peers of the reference end at the end of their input as well.
             drop(child.stdin.take());
+            kill_process(Pid::from_child(&child), Signal::TERM).expect("end the peer");
             if !holds_within(END_LIMIT, || matches!(child.try_wait(), Ok(Some(_)))) {
                 end_group(&mut child);
             }

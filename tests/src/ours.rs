@@ -1,0 +1,111 @@
+//! Our own tracker and server, as the `tvm-rpc` command starts them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use crate::peers::process::PeerProcess;
+use crate::prepared_path;
+
+/// The command `tvm-rpc`.
+///
+/// # Panics
+///
+/// Outside of `cargo xtask interop`.
+pub fn tvm_rpc() -> Command {
+    Command::new(prepared_path("TVM_RPC_BIN"))
+}
+
+/// A service on this machine's loopback.
+fn service(name: &str, port: u16) -> Command {
+    let mut command = tvm_rpc();
+    command.args([name, "--host", "127.0.0.1", "--port", &port.to_string()]);
+    command
+}
+
+/// A running tracker.
+#[derive(Debug)]
+pub struct Tracker {
+    process: PeerProcess,
+}
+
+impl Tracker {
+    /// Starts a tracker on a free port.
+    ///
+    /// # Panics
+    ///
+    /// When it does not listen within 30 seconds.
+    pub fn start() -> Self {
+        Self {
+            process: PeerProcess::start("tracker", service("tracker", 0)),
+        }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.process.addr()
+    }
+
+    /// Replaces it by a new tracker, with empty queues, on the same port.
+    ///
+    /// # Panics
+    ///
+    /// When the new one does not listen within 30 seconds.
+    pub fn restart_on_same_port(&mut self) {
+        self.process.kill();
+        let again = service("tracker", self.addr().port());
+        self.process = PeerProcess::start("tracker", again);
+    }
+}
+
+/// A running server with the test functions.
+#[derive(Debug)]
+pub struct Server {
+    process: PeerProcess,
+}
+
+impl Server {
+    /// A server of this key on a free port, with these further arguments.
+    ///
+    /// # Panics
+    ///
+    /// When it does not listen within 30 seconds.
+    pub fn start(key: &str, arguments: &[&str]) -> Self {
+        let mut server = service("server", 0);
+        server
+            .args(["--test-functions", "--key", key])
+            .args(arguments);
+        Self {
+            process: PeerProcess::start("server", server),
+        }
+    }
+
+    /// A server that offers itself to a tracker, which it does after this has returned.
+    ///
+    /// # Panics
+    ///
+    /// As [`Server::start`].
+    pub fn at_tracker(key: &str, tracker: SocketAddr) -> Self {
+        Self::start(key, &["--tracker", &tracker.to_string()])
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.process.addr()
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The folder in which its sessions have theirs.
+    pub fn sessions(&self) -> &Path {
+        self.process.directory()
+    }
+
+    /// Ends it and its sessions without a farewell (`SIGKILL`).
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+}
