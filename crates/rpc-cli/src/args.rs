@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use rpc_proto::tracker::Priority;
 use rpc_transport::Address;
 
-use crate::commands::{call, download, ls, query, rm, run, server, tracker, upload, worker};
+use crate::commands::{call, demo, download, ls, query, rm, run, server, tracker, upload, worker};
 
 /// Borrow a device through Apache TVM's RPC, and run compiled modules on it
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::Arguments),
     Query(query::Arguments),
     Run(run::Arguments),
     Call(call::Arguments),

@@ -10,6 +10,7 @@
 //! | [`value`], [`report`] | results, for people and as JSON |
 //! | [`stdio`], [`progress`] | what the terminal sees |
 //! | [`service`], [`served`] | what the commands that go on running have in common; what they offer |
+//! | [`farm`] | a tracker and a server inside this command |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong usage.
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod args;
 mod argspec;
 mod commands;
 mod element;
+mod farm;
 mod npy;
 mod open;
 mod progress;

@@ -24,7 +24,8 @@ pub(crate) fn open(peer: &PeerArgs) -> Result<RemoteSession> {
         None => Environment::read().address()?.ok_or_else(|| {
             wrong_usage(
                 "an address is needed: that of a tracker (--tracker HOST:PORT, or TVM_TRACKER_HOST \
-                 and TVM_TRACKER_PORT) or of a server (--server HOST:PORT)",
+                 and TVM_TRACKER_PORT) or of a server (--server HOST:PORT); \
+                 `tvm-rpc demo` needs none",
             )
         })?,
     };

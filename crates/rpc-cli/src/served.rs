@@ -17,6 +17,16 @@ pub(crate) struct ServedArgs {
     pub(crate) memory: u32,
 }
 
+impl ServedArgs {
+    /// What the demo calls.
+    pub(crate) fn demo() -> Self {
+        Self {
+            test_functions: true,
+            memory: 1024,
+        }
+    }
+}
+
 /// How a worker for such sessions is started: as this program, with the same options.
 pub(crate) fn worker(served: &ServedArgs) -> Result<WorkerCommand> {
     let program = WorkerCommand::this_program().context("cannot find this program")?;

@@ -36,14 +36,12 @@ pub(crate) fn runtime() -> Result<Runtime> {
     built.context("cannot start the runtime")
 }
 
-/// Says where the service listens: the one line that it prints.
-pub(crate) fn announce(address: SocketAddr) -> Result<()> {
-    stdio::print(&format!("listening on {address}\n"))
-}
-
-/// Runs a service until it ends by itself, or until somebody wants it to end.
-pub(crate) async fn until_signal(service: impl Future<Output = ()>) -> Result<()> {
+/// Says where a service listens (the one line that it prints), and runs it until it ends by itself, or
+/// until somebody wants it to end.
+pub(crate) async fn run(address: SocketAddr, service: impl Future<Output = ()>) -> Result<()> {
+    // Whoever reads the line may end the service at once.
     let signal = signal().context("cannot wait for signals")?;
+    stdio::print(&format!("listening on {address}\n"))?;
     tokio::select! {
         () = service => {}
         name = signal => tracing::info!("{name}: ending"),

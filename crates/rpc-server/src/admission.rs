@@ -4,15 +4,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rpc_proto::codes::HandshakeCode;
-use rpc_proto::handshake::{SessionKey, put_accept, put_refuse};
+use rpc_proto::handshake::{SessionKey, put_refuse};
 use rpc_transport::TransportError;
 use rpc_transport::asynchronous::introduction;
-use tokio::io::{AsyncWriteExt, Interest};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use crate::server::{Admitted, Ending, Shared, remove};
+use crate::error::chain;
+use crate::places::Place;
+use crate::server::{Shared, remove};
+use crate::session::InProcess;
 use crate::{Isolation, SessionContext, in_process};
 
 /// A time limit from here on is none.
@@ -26,130 +30,141 @@ pub(crate) async fn admit(
     peer: SocketAddr,
     handshaking: Option<OwnedSemaphorePermit>,
 ) {
-    let limit = shared.options.handshake_timeout;
-    let key = match introduction(&mut socket, shared.options.limits, limit).await {
-        Ok(key) => key,
-        Err(error @ TransportError::Closed { .. }) => return debug!(%error, "turned away"),
-        Err(error) => return warn!(error = chain(&error), "turned away"),
+    let let_in = tokio::select! {
+        let_in = let_in(shared, &mut socket, handshaking) => let_in,
+        () = shared.stopped() => return,
     };
-    drop(handshaking);
-    let key = match SessionKey::parse(&key) {
-        Ok(key) => key,
-        Err(error) => {
-            warn!(%error, "turned away");
-            return refuse(socket).await;
-        }
-    };
-    let timeout = key.timeout().filter(|limit| *limit < AGES);
-
-    let _ending = if shared.options.tracker.is_some() {
-        if !shared.offers().take(key.match_key()) {
-            warn!(
-                match_key = key.match_key(),
-                "turned away: the match key is not (or no longer) good"
-            );
-            return refuse(socket).await;
-        }
-        shared.offers_changed.notify_one();
-        Some(Ending(shared))
-    } else if key.match_key() == shared.options.key {
-        None
-    } else {
-        warn!(
-            match_key = key.match_key(),
-            "turned away: this server has another key"
-        );
-        return refuse(socket).await;
-    };
-    let Some(_slot) = slot(shared, &socket).await else {
+    let Some((_place, timeout)) = let_in else {
         return;
     };
-    let admitted = Admitted {
-        socket,
-        peer,
-        timeout,
-    };
-    serve(shared, admitted).await;
-}
-
-/// Waits for a free slot, unless the client goes or too many wait already.
-async fn slot(shared: &Shared, socket: &TcpStream) -> Option<OwnedSemaphorePermit> {
-    let free = std::sync::Arc::clone(&shared.slots);
-    if let Ok(slot) = std::sync::Arc::clone(&free).try_acquire_owned() {
-        return Some(slot);
-    }
-    let Some(_waiting) = shared.wait() else {
-        warn!("turned away: too many clients wait already");
-        return None;
-    };
-    info!("waits: the server is busy");
-    tokio::select! {
-        slot = free.acquire_owned() => slot.ok(),
-        () = gone(socket) => {
-            info!("gone while it waited");
-            None
-        }
-    }
-}
-
-/// Waits until the client closes the connection. It has nothing to say before it is let in.
-async fn gone(socket: &TcpStream) {
-    let mut byte = [0; 1];
-    if socket.ready(Interest::READABLE).await.is_ok()
-        && let Ok(1) = socket.peek(&mut byte).await
-    {
-        // It speaks out of turn; what it says is looked at when it is let in.
-        std::future::pending::<()>().await;
-    }
-}
-
-async fn refuse(mut socket: TcpStream) {
-    let mut out = Vec::new();
-    put_refuse(HandshakeCode::MISMATCH, &mut out);
-    // A peer that is gone already has its answer.
-    let _ = socket.write_all(&out).await;
-    let _ = socket.shutdown().await;
-}
-
-async fn serve(shared: &Shared, mut admitted: Admitted) {
     let dir = match shared.session_dir() {
         Ok(dir) => dir,
         Err(error) => return warn!(%error, "no session: no work directory can be made"),
     };
     let session = SessionContext {
         work_dir: dir.path().to_owned(),
-        peer: admitted.peer.to_string(),
-        timeout: admitted.timeout,
+        peer: peer.to_string(),
+        timeout,
     };
-    if let Err(error) = accept(shared, &mut admitted.socket).await {
-        debug!(%error, "gone in its handshake");
-        return remove(dir).await;
-    }
-    admitted.log();
     match &shared.options.isolation {
-        Isolation::InProcess(make) => {
-            in_process::serve(make, &shared.options.serve, admitted.socket, session).await;
-        }
+        Isolation::InProcess(make) => on_thread(shared, make, socket, session).await,
         #[cfg(unix)]
-        Isolation::Process(_) => {
-            if let Some(workers) = &shared.workers {
-                workers.serve(admitted.socket, &session).await;
-            }
-        }
+        Isolation::Process(_) => in_worker(shared, socket, session).await,
     }
     remove(dir).await;
 }
 
-async fn accept(shared: &Shared, socket: &mut TcpStream) -> std::io::Result<()> {
-    let mut out = Vec::new();
-    let key = format!("server:{}", shared.options.key);
-    put_accept(&key, shared.options.limits, &mut out).map_err(std::io::Error::other)?;
-    socket.write_all(&out).await
+/// Its place, and the limit of its session, once there is a slot.
+async fn let_in<'s>(
+    shared: &'s Shared,
+    socket: &mut TcpStream,
+    handshaking: Option<OwnedSemaphorePermit>,
+) -> Option<(Place<'s>, Option<Duration>)> {
+    let limit = shared.options.handshake_timeout;
+    let key = match introduction(socket, shared.options.limits, limit).await {
+        Ok(key) => key,
+        // A look at the port, perhaps.
+        Err(error @ TransportError::Closed { .. }) => {
+            debug!(%error, "turned away");
+            return None;
+        }
+        Err(error) => {
+            warn!("turned away: {}", chain(&error));
+            return None;
+        }
+    };
+    let key = match SessionKey::parse(&key) {
+        Ok(key) => key,
+        Err(error) => {
+            warn!("turned away: {error}");
+            refuse(socket).await;
+            return None;
+        }
+    };
+    let Some(place) = Place::of(shared, key.match_key()) else {
+        let match_key = key.match_key();
+        match shared.options.tracker {
+            Some(_) => warn!(
+                match_key,
+                "turned away: the match key is not good (any more)"
+            ),
+            None => warn!(match_key, "turned away: this server has another key"),
+        }
+        refuse(socket).await;
+        return None;
+    };
+    drop(handshaking);
+    let place = place.with_slot(socket).await?;
+    Some((place, key.timeout().filter(|limit| *limit < AGES)))
 }
 
-/// An error and its sources, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let all = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<_> = all.map(ToString::to_string).collect();
-    texts.join(": ")
+/// Tells a client that it may not come in.
+async fn refuse(socket: &mut TcpStream) {
+    const MOMENT: Duration = Duration::from_secs(1);
+    let mut out = Vec::new();
+    put_refuse(HandshakeCode::MISMATCH, &mut out);
+    let told = async {
+        socket.write_all(&out).await?;
+        socket.shutdown().await?;
+        // A connection that is closed with bytes unread takes back what was said last.
+        tokio::io::copy(socket, &mut tokio::io::sink()).await
+    };
+    // Whoever does not listen need not know.
+    let _ = timeout(MOMENT, told).await;
+}
+
+/// Tells a client that its session begins.
+async fn accept(shared: &Shared, socket: &mut TcpStream, session: &SessionContext) -> bool {
+    if let Err(error) = socket.write_all(&shared.accept).await {
+        debug!(%error, "gone in its handshake");
+        return false;
+    }
+    match session.timeout {
+        Some(limit) => info!("session begins, for at most {limit:?}"),
+        None => info!("session begins"),
+    }
+    true
+}
+
+async fn on_thread(
+    shared: &Shared,
+    make: &InProcess,
+    mut socket: TcpStream,
+    session: SessionContext,
+) {
+    if !accept(shared, &mut socket, &session).await {
+        return;
+    }
+    let mut running = match in_process::start(make, &shared.options.serve, socket, session) {
+        Ok(running) => running,
+        Err(error) => return warn!(%error, "no session: no thread can be started"),
+    };
+    tokio::select! {
+        () = running.serve() => {}
+        () = shared.stopped() => running.end().await,
+    }
+}
+
+#[cfg(unix)]
+async fn in_worker(shared: &Shared, mut socket: TcpStream, session: SessionContext) {
+    let Some(workers) = &shared.workers else {
+        return;
+    };
+    let worker = match workers.take() {
+        Ok(worker) => worker,
+        Err(error) => return warn!(%error, "no session: no worker can be started"),
+    };
+    if !accept(shared, &mut socket, &session).await {
+        return;
+    }
+    let mut worker = match workers.hand_over(worker, socket, &session) {
+        Ok(worker) => worker,
+        Err(error) => return warn!(%error, "no session: no worker takes it"),
+    };
+    tokio::select! {
+        () = worker.serve(session.timeout) => return,
+        () = shared.stopped() => {}
+    }
+    // The session is given up, however it ends.
+    let _ = worker.end().await;
 }

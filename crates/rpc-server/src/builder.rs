@@ -5,8 +5,12 @@ use std::time::Duration;
 use rpc_proto::Limits;
 use rpc_session::ServeOptions;
 use rpc_transport::Address;
+use tokio::sync::Semaphore;
 
 use crate::{Isolation, Server, ServerError};
+
+/// What is done again and again has this much time in between at least.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// What a server is, before it listens.
 #[derive(Debug, Clone)]
@@ -68,7 +72,7 @@ impl ServerBuilder {
     /// Sessions at once, at least 1; default 1.
     #[must_use]
     pub fn with_slots(mut self, sessions: usize) -> Self {
-        self.slots = sessions.max(1);
+        self.slots = sessions.clamp(1, Semaphore::MAX_PERMITS);
         self
     }
 
@@ -83,7 +87,7 @@ impl ServerBuilder {
     /// Handshakes at once, at least 1; default 256. Further connections wait to be accepted.
     #[must_use]
     pub fn with_handshakes(mut self, connections: usize) -> Self {
-        self.handshakes = connections.max(1);
+        self.handshakes = connections.clamp(1, Semaphore::MAX_PERMITS);
         self
     }
 
@@ -105,7 +109,7 @@ impl ServerBuilder {
     /// From one look at the tracker to the next; default 2 s.
     #[must_use]
     pub fn with_poll_interval(mut self, interval: Duration) -> Self {
-        self.poll_interval = interval;
+        self.poll_interval = interval.max(SHORTEST);
         self
     }
 
@@ -121,7 +125,7 @@ impl ServerBuilder {
     /// as long as this if that is shorter.
     #[must_use]
     pub fn with_longest_pause(mut self, limit: Duration) -> Self {
-        self.longest_pause = limit;
+        self.longest_pause = limit.max(SHORTEST);
         self
     }
 

@@ -1,17 +1,19 @@
 use std::io;
 
+use rpc_proto::OverLimit;
+use rpc_proto::handshake::KeyError;
 use rpc_transport::TransportError;
 
 /// A server that cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The key is none that a client could ask for.
-    #[error("the key {key:?} holds white space, and clients could never match it")]
-    Key {
-        /// The key.
-        key: String,
-    },
+    /// The key has white space, so that no client could ask for it.
+    #[error("no client could ask for the server's key")]
+    Key(#[from] KeyError),
+    /// The key is too long for a handshake.
+    #[error("no client could be told the server's key")]
+    LongKey(#[from] OverLimit),
     /// It cannot listen.
     #[error(transparent)]
     Listen(#[from] TransportError),
@@ -26,4 +28,11 @@ pub enum ServerError {
         /// Why.
         source: io::Error,
     },
+}
+
+/// An error and its sources, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let all = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<_> = all.map(ToString::to_string).collect();
+    texts.join(": ")
 }

@@ -46,6 +46,7 @@ mod builder;
 mod error;
 mod in_process;
 mod offers;
+mod places;
 mod registration;
 mod server;
 mod session;
@@ -54,7 +55,7 @@ pub mod worker;
 
 pub use builder::ServerBuilder;
 pub use error::ServerError;
-pub use server::Server;
+pub use server::{Server, ServerHandle};
 pub use session::{Isolation, SessionContext};
 #[cfg(unix)]
 pub use worker::WorkerCommand;

@@ -1,6 +1,7 @@
 //! How a server stays registered at its tracker.
 
 use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -8,14 +9,24 @@ use rpc_proto::tracker::{Port, ServerAddr, ServerInfo};
 use rpc_tracker_client::asynchronous::TrackerConnection;
 use rpc_tracker_client::{TrackerClientError, TrackerClientOptions};
 use rpc_transport::Address;
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::{info, warn};
 
-use crate::admission::chain;
+use crate::error::chain;
 use crate::server::Shared;
 
 /// Offers the device at the tracker, for ever: whatever fails is tried again, after pauses that grow.
-pub(crate) async fn run(shared: &Shared, tracker: &Address, port: u16) {
+pub(crate) async fn run(shared: &Shared, tracker: &Address, local_addr: SocketAddr) -> Infallible {
+    if local_addr.ip().is_loopback()
+        && !is_loopback(tracker)
+        && shared.options.custom_addr.is_none()
+    {
+        warn!(
+            %tracker, %local_addr,
+            "clients on other machines will be sent here by the tracker, and this server listens to its own machine alone"
+        );
+    }
+    let port = local_addr.port();
     loop {
         let mut pauses = pauses(shared.options.longest_pause);
         loop {
@@ -33,7 +44,13 @@ pub(crate) async fn run(shared: &Shared, tracker: &Address, port: u16) {
     }
 }
 
-fn pauses(longest: Duration) -> impl Iterator<Item = Duration> {
+fn is_loopback(address: &Address) -> bool {
+    let ip = address.host().parse();
+    address.host() == "localhost" || ip.is_ok_and(|ip: IpAddr| ip.to_canonical().is_loopback())
+}
+
+/// Pauses between tries: from a second, doubled up to the longest, and up to as much again.
+pub(crate) fn pauses(longest: Duration) -> impl Iterator<Item = Duration> {
     const FIRST: Duration = Duration::from_secs(1);
     ExponentialBuilder::new()
         .with_min_delay(FIRST.min(longest))
@@ -62,8 +79,9 @@ async fn stay(
         }),
     };
     connection.update_info(info).await?;
-    *registered = true;
     info!(%tracker, "registered");
+    let mut looks = interval(shared.options.poll_interval);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         // The lock is gone when the tracker is asked.
         let next = || shared.offers().next_to_announce(random);
@@ -73,8 +91,9 @@ async fn stay(
         }
         tokio::select! {
             () = shared.offers_changed.notified() => {}
-            () = sleep(shared.options.poll_interval) => {
+            _ = looks.tick() => {
                 let pending = connection.pending_match_keys().await?;
+                *registered = true;
                 for match_key in shared.offers().pending(&pending, Instant::now()) {
                     warn!(match_key, "granted, but nobody came; the device is offered again");
                 }

@@ -1,17 +1,20 @@
 //! The service: accepts connections, and starts what they lead to.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{env, io};
 
+use rpc_proto::handshake::{SessionKey, put_accept};
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tracing::{Instrument, info, info_span, warn};
 
 use crate::offers::Offers;
@@ -27,16 +30,25 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
+/// Looks at a server that serves, and ends it. Clones are of the same server.
+#[derive(Debug, Clone)]
+pub struct ServerHandle {
+    shared: Weak<Shared>,
+}
+
 /// What all connections of a server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: ServerBuilder,
+    /// What a client is told that is let in.
+    pub(crate) accept: Vec<u8>,
     work_dirs: PathBuf,
     offers: Mutex<Offers>,
     /// Something about the offers has changed.
     pub(crate) offers_changed: Notify,
-    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) slots: Semaphore,
     pub(crate) waiting: AtomicUsize,
+    stop: watch::Sender<bool>,
     #[cfg(unix)]
     pub(crate) workers: Option<Workers>,
 }
@@ -47,9 +59,10 @@ impl Server {
         host: &str,
         ports: RangeInclusive<u16>,
     ) -> Result<Self, ServerError> {
-        if options.key.contains(char::is_whitespace) {
-            return Err(ServerError::Key { key: options.key });
-        }
+        let key = &options.key;
+        SessionKey::new(key)?;
+        let mut accept = Vec::new();
+        put_accept(&format!("server:{key}"), options.limits, &mut accept)?;
         let work_dirs = work_dirs(options.work_dir.as_deref())?;
         let listener = rpc_transport::listen(host, ports)?;
         let listener = listener
@@ -58,14 +71,16 @@ impl Server {
             .map_err(ServerError::Socket)?;
         let local_addr = listener.local_addr().map_err(ServerError::Socket)?;
         let shared = Shared {
+            accept,
             work_dirs,
-            offers: Mutex::new(Offers::new(&options.key, options.slots, options.patience)),
+            offers: Mutex::new(Offers::new(key, options.slots, options.patience)),
             offers_changed: Notify::new(),
-            slots: Arc::new(Semaphore::new(options.slots)),
+            slots: Semaphore::new(options.slots),
             waiting: AtomicUsize::new(0),
+            stop: watch::Sender::new(false),
             #[cfg(unix)]
             workers: match &options.isolation {
-                Isolation::Process(command) => Some(Workers::new(command, options.slots)),
+                Isolation::Process(command) => Some(Workers::new(command)),
                 Isolation::InProcess(_) => None,
             },
             options,
@@ -83,8 +98,19 @@ impl Server {
         self.local_addr
     }
 
-    /// Serves for ever. When this future is dropped, the device is withdrawn from the tracker, and all
-    /// sessions end.
+    /// A handle, which stays when the server serves.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle {
+            shared: Arc::downgrade(&self.shared),
+        }
+    }
+
+    /// Serves until [`ServerHandle::stop`]. The device is then withdrawn from the tracker, all sessions
+    /// are ended, and what they left behind is removed.
+    ///
+    /// The same happens when this future is dropped, as far as it can without waiting: a session on a
+    /// thread goes on until its function returns.
     pub async fn serve(self) {
         let Self {
             listener,
@@ -92,31 +118,56 @@ impl Server {
             shared,
         } = self;
         let span = info_span!("server", key = shared.options.key);
-        let accepting = accept(&listener, &shared);
         async {
-            match shared.options.tracker.clone() {
-                Some(tracker) => {
-                    let registering = registration::run(&shared, &tracker, local_addr.port());
-                    tokio::join!(accepting, registering);
-                }
-                None => accepting.await,
+            let mut connections = JoinSet::new();
+            tokio::select! {
+                never = accept(&listener, &shared, &mut connections) => match never {},
+                never = register(&shared, local_addr) => match never {},
+                never = keep_workers(&shared) => match never {},
+                () = shared.stopped() => {}
             }
+            // New clients are refused before those that are here lose their sessions.
+            drop(listener);
+            shared.end(connections).await;
+            info!("the server has ended");
         }
         .instrument(span)
         .await;
     }
 }
 
-/// Accepts for ever; each connection is a task of its own, which ends when this future is dropped.
-async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+impl ServerHandle {
+    /// Ends the server: it accepts no connection any more, and ends its sessions.
+    pub fn stop(&self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.stop.send_replace(true);
+        }
+    }
+
+    /// How many sessions there are at this moment.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let busy = |shared: Arc<Shared>| shared.options.slots - shared.slots.available_permits();
+        self.shared.upgrade().map_or(0, busy)
+    }
+
+    /// How many clients wait for a slot.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let waiting = |shared: Arc<Shared>| shared.waiting.load(Ordering::Relaxed);
+        self.shared.upgrade().map_or(0, waiting)
+    }
+}
+
+/// Accepts for ever; each connection is a task of its own.
+async fn accept(
+    listener: &TcpListener,
+    shared: &Arc<Shared>,
+    connections: &mut JoinSet<()>,
+) -> Infallible {
     /// After a failure that is this machine's own (too many open files, say).
     const PAUSE: Duration = Duration::from_millis(100);
-    #[cfg(unix)]
-    if let Some(workers) = &shared.workers {
-        workers.prepare();
-    }
     let handshakes = Arc::new(Semaphore::new(shared.options.handshakes));
-    let mut connections = JoinSet::new();
     loop {
         let permit = Arc::clone(&handshakes).acquire_owned().await;
         tokio::select! {
@@ -132,7 +183,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 }
                 Err(error) => {
                     warn!(%error, "cannot accept");
-                    tokio::time::sleep(PAUSE).await;
+                    sleep(PAUSE).await;
                 }
             },
             Some(ended) = connections.join_next() => {
@@ -144,15 +195,42 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
+/// Offers the device at the tracker, if there is one.
+async fn register(shared: &Shared, local_addr: SocketAddr) -> Infallible {
+    match &shared.options.tracker {
+        Some(tracker) => registration::run(shared, tracker, local_addr).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Keeps workers ready, if sessions run there.
+async fn keep_workers(shared: &Shared) -> Infallible {
+    #[cfg(unix)]
+    if let Some(workers) = &shared.workers {
+        return workers.keep(&shared.slots).await;
+    }
+    let _ = shared;
+    std::future::pending().await
+}
+
 /// A peer that comes by way of IPv6 with its IPv4 address has that one.
 fn canonical(peer: SocketAddr) -> SocketAddr {
-    SocketAddr::new(peer.ip().to_canonical(), peer.port())
+    match peer.ip().to_canonical() {
+        // With its zone.
+        ip if ip == peer.ip() => peer,
+        ip => SocketAddr::new(ip, peer.port()),
+    }
 }
 
 fn work_dirs(folder: Option<&Path>) -> Result<PathBuf, ServerError> {
     let folder = folder.map_or_else(env::temp_dir, Path::to_owned);
     let found = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
-    found.map_err(|source| ServerError::WorkDir {
+    let usable = found.and_then(|found| match found.to_str() {
+        Some(_) => Ok(found),
+        // Clients are told paths, as text.
+        None => Err(io::Error::other("its path is not UTF-8")),
+    });
+    usable.map_err(|source| ServerError::WorkDir {
         path: folder.display().to_string(),
         source,
     })
@@ -163,31 +241,32 @@ impl Shared {
         self.offers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A directory for one session.
+    /// A directory for one session, which is nobody else's business.
     pub(crate) fn session_dir(&self) -> io::Result<TempDir> {
-        tempfile::Builder::new()
-            .prefix("tvm-rpc-")
-            .tempdir_in(&self.work_dirs)
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        builder.prefix("tvm-rpc-").tempdir_in(&self.work_dirs)
     }
 
-    /// A place among those who wait, if there is one.
-    pub(crate) fn wait(&self) -> Option<Waiting<'_>> {
-        let most = self.options.waiting;
-        let one_more = |count| (count < most).then_some(count + 1);
-        let order = Ordering::Relaxed;
-        self.waiting
-            .fetch_update(order, order, one_more)
-            .ok()
-            .map(|_| Waiting(&self.waiting))
+    /// Waits until the server shall end.
+    pub(crate) async fn stopped(&self) {
+        // It fails when nobody is left who could say so, and this is one.
+        let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
     }
-}
 
-/// A client that waits for a slot.
-pub(crate) struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+    /// Waits for the end of all that goes on, but not for functions that do not return.
+    async fn end(&self, mut connections: JoinSet<()>) {
+        const MOMENT: Duration = Duration::from_secs(5);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if timeout(MOMENT, ended).await.is_err() {
+            warn!("{} sessions do not end and are given up", connections.len());
+            connections.shutdown().await;
+        }
+        #[cfg(unix)]
+        if let Some(workers) = &self.workers {
+            workers.end().await;
+        }
     }
 }
 
@@ -197,31 +276,5 @@ pub(crate) async fn remove(dir: TempDir) {
     let removed = tokio::task::spawn_blocking(move || dir.close()).await;
     if let Ok(Err(error)) = removed {
         warn!(path = %path.display(), %error, "a work directory remains");
-    }
-}
-
-/// Says that a session is over, in whatever way.
-pub(crate) struct Ending<'a>(pub(crate) &'a Shared);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.offers().release();
-        self.0.offers_changed.notify_one();
-    }
-}
-
-/// What a session needs of its client.
-pub(crate) struct Admitted {
-    pub(crate) socket: TcpStream,
-    pub(crate) peer: SocketAddr,
-    pub(crate) timeout: Option<Duration>,
-}
-
-impl Admitted {
-    pub(crate) fn log(&self) {
-        match self.timeout {
-            Some(limit) => info!("session begins, for at most {limit:?}"),
-            None => info!("session begins"),
-        }
     }
 }

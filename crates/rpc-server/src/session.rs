@@ -3,8 +3,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rpc_proto::Value;
 use rpc_session::Exception;
-use rpc_session::blocking::Constructors;
+use rpc_session::blocking::{Construct, Constructors, Session};
 use serde::{Deserialize, Serialize};
 
 /// One session that begins.
@@ -19,7 +20,7 @@ pub struct SessionContext {
     pub timeout: Option<Duration>,
 }
 
-/// What makes the constructors of one session. A failure costs that session alone.
+/// What makes the constructors of one session. What it fails with is what the client is told.
 pub(crate) type MakeConstructors =
     dyn Fn(&SessionContext) -> Result<Constructors, Exception> + Send + Sync;
 
@@ -40,11 +41,26 @@ pub enum Isolation {
 pub struct InProcess(pub(crate) Arc<MakeConstructors>);
 
 impl Isolation {
-    /// Sessions on threads of this process, with the constructors that `make` makes for each.
+    /// Sessions on threads of this process, with the constructors that `make` makes for each. What it
+    /// fails with is what the client is told.
     pub fn in_process(
         make: impl Fn(&SessionContext) -> Result<Constructors, Exception> + Send + Sync + 'static,
     ) -> Self {
         Self::InProcess(InProcess(Arc::new(make)))
+    }
+}
+
+/// Constructors in place of those that could not be made: they tell the client why.
+pub(crate) fn unprepared(error: &Exception) -> Constructors {
+    let message = format!("this session cannot be prepared: {}", error.message());
+    Constructors::new(Unprepared(Exception::new(error.kind(), message)))
+}
+
+struct Unprepared(Exception);
+
+impl Construct for Unprepared {
+    fn construct(&self, _: &[Value<'_>]) -> Result<Box<dyn Session>, Exception> {
+        Err(self.0.clone())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rpc_proto::endpoint::Reply;
+use rpc_proto::endpoint::{Asked, Reply};
 use rpc_proto::packet::{Frame, encode_returned, scan};
-use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, Value, Values};
+use rpc_proto::{ClientEndpoint, Dialect, Limits, Packet, Received, ServerEndpoint, Value, Values};
 
 use crate::describe;
 use crate::exceptions::Verdict;
@@ -45,6 +45,43 @@ fn replies() {
     // Of all 1007 replies, those that come after the end of a session or a request that no client of ours
     // sends are read as packets only.
     assert_eq!(taken, 968, "replies that a client took");
+}
+
+/// The server's end reads every request as what it is, or refuses it, or ends the session.
+#[test]
+fn requests_as_their_server_takes_them() {
+    let mut servers: BTreeMap<(String, usize), ServerEndpoint> = BTreeMap::new();
+    let (mut done, mut refused, mut broken) = (0, 0, 0);
+    for trace in traces() {
+        for message in trace.packets() {
+            let server = servers
+                .entry((trace.file.clone(), message.conn))
+                .or_insert_with(|| ServerEndpoint::new(DIALECT, Limits::default()));
+            let bytes = message.bytes();
+            if !trace.is_request(message) {
+                // The first one that is no exception answers the opening of the session.
+                if bytes.get(8).is_some_and(|&code| code != 5) {
+                    server.open();
+                }
+                continue;
+            }
+            match (server.receive(&bytes), read(&bytes)) {
+                (Ok(Asked::Request { consumed, packet }), Ok(Some((same, payload)))) => {
+                    assert_eq!(packet, same);
+                    assert_eq!(consumed + payload.len(), bytes.len());
+                    done += 1;
+                }
+                (Ok(Asked::Refused { .. }), _) => refused += 1,
+                (Ok(Asked::Ended), Ok(Some((Packet::Shutdown, _)))) => done += 1,
+                (Ok(Asked::Incomplete { .. }), Ok(None)) => done += 1,
+                (Err(_), _) => broken += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    // Refused: other versions, requests before the opening, a second one, and wrong arguments. Broken: the
+    // packets of malformed_packets.json that are so.
+    assert_eq!((done, refused, broken), (1074, 13, 24));
 }
 
 /// Reads a packet, compares what it says with what the recorder understood, and writes it again.

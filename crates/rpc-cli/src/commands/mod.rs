@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use crate::args::Command;
 
 pub(crate) mod call;
+pub(crate) mod demo;
 pub(crate) mod download;
 pub(crate) mod ls;
 pub(crate) mod query;
@@ -21,6 +22,7 @@ pub(crate) mod worker;
 /// Runs the command that was given.
 pub(crate) fn run(command: Command) -> Result<()> {
     match command {
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),

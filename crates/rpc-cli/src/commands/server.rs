@@ -71,7 +71,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     service::runtime()?.block_on(async {
         let server = builder.bind(&arguments.listen.host, ports)?;
-        service::announce(server.local_addr())?;
-        service::until_signal(server.serve()).await
+        service::run(server.local_addr(), server.serve()).await
     })
 }

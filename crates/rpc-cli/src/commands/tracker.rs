@@ -41,7 +41,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
     service::runtime()?.block_on(async {
         let tracker = Tracker::bind(&arguments.listen.host, ports, options).await?;
-        service::announce(tracker.local_addr())?;
-        service::until_signal(tracker.serve()).await
+        service::run(tracker.local_addr(), tracker.serve()).await
     })
 }

@@ -1,108 +1,139 @@
 //! The worker's side: one session, and the end.
 
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use std::{env, fs, process, thread};
+use std::{env, process, thread};
 
 use rpc_session::blocking::{Constructors, Expiry, serve};
 use rpc_session::{Exception, ServeError, ServeOptions};
+use rpc_transport::ConnectOptions;
 use rpc_transport::blocking::accepted;
-use rpc_transport::{ConnectOptions, TransportError};
-use tracing::{info, info_span};
+use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
+use rustix::stdio::dup2_stdin;
+use tracing::info_span;
 
-use super::handover;
+use super::handover::{self, Report};
 use crate::SessionContext;
+use crate::session::unprepared;
 
-/// Why a worker could not do its work.
+/// Why a worker has no session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
     /// It was not started by a server: its standard input is no socket that a session comes over.
     #[error("no server at standard input: a worker is started by one")]
     NoServer(#[source] io::Error),
-    /// Its work directory cannot be used.
-    #[error("no work directory {path}")]
-    WorkDir {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A thread cannot be started.
-    #[error("no thread can be started")]
-    Thread(#[source] io::Error),
-    /// The session cannot be prepared.
-    #[error("the session cannot be prepared: {0}")]
-    Prepare(String),
-    /// The client was gone before its session began.
-    #[error(transparent)]
-    Client(#[from] TransportError),
-    /// The session ended before the client said goodbye.
-    #[error(transparent)]
-    Session(#[from] ServeError),
 }
 
-/// Waits for a session, serves it with the constructors that `make` makes, and returns when it is over;
-/// at once if the server ends before there is one. The work directory is then the current one.
+/// Waits for a session, serves it with the constructors that `make` makes, tells the server how it ended,
+/// and returns; at once if the server ends before there is a session. What `make` fails with is what
+/// the client is told.
 ///
-/// The process ends by itself when the session's time is up, and when the server ends.
+/// The work directory is the current one meanwhile, and standard input is empty. The process ends by
+/// itself, without a return and without running what is to run at its exit, when the session's time is
+/// up and when the server ends.
 ///
 /// # Errors
-/// The session cannot be served, or ends before the client says goodbye.
+/// No server started this process.
 pub fn run(
     options: &ServeOptions,
     make: impl FnOnce(&SessionContext) -> Result<Constructors, Exception>,
 ) -> Result<(), WorkerError> {
-    let control = io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map(UnixStream::from)
-        .map_err(WorkerError::NoServer)?;
-    let Some((session, socket)) = handover::receive(&control).map_err(WorkerError::NoServer)?
-    else {
+    let control = control().map_err(WorkerError::NoServer)?;
+    let received = handover::receive(&control).map_err(WorkerError::NoServer)?;
+    let Some((session, socket)) = received else {
         return Ok(());
     };
     let _entered = info_span!("session", peer = session.peer).entered();
-    end_with_server(control, session.work_dir.clone()).map_err(WorkerError::Thread)?;
-    env::set_current_dir(&session.work_dir).map_err(|source| WorkerError::WorkDir {
-        path: session.work_dir.clone(),
-        source,
-    })?;
-    let expiry = Expiry::default();
-    if let Some(limit) = session.timeout {
-        end_in_time(&expiry, limit).map_err(WorkerError::Thread)?;
+    let end = Arc::new(End {
+        control,
+        work_dir: session.work_dir.clone(),
+        told: AtomicBool::new(false),
+    });
+    let served = || {
+        end.with_server()?;
+        env::set_current_dir(&session.work_dir)?;
+        let expiry = Expiry::default();
+        if let Some(limit) = session.timeout {
+            end.in_time(&expiry, limit)?;
+        }
+        let (constructors, failure) = match make(&session) {
+            Ok(constructors) => (constructors, None),
+            Err(error) => (unprepared(&error), Some(error)),
+        };
+        let stream = accepted(socket, &ConnectOptions::default())?;
+        serve(stream, &constructors, options, &expiry)?;
+        failure.map_or(Ok(()), Err)
+    };
+    let failure = served().err().map(|error| error.message().to_owned());
+    end.tell(failure);
+    Ok(())
+}
+
+/// The socket to the server. Programs that the session starts do not inherit it.
+fn control() -> io::Result<UnixStream> {
+    let control = io::stdin().as_fd().try_clone_to_owned()?;
+    dup2_stdin(File::open("/dev/null")?)?;
+    Ok(control.into())
+}
+
+/// How this process ends.
+struct End {
+    control: UnixStream,
+    work_dir: PathBuf,
+    told: AtomicBool,
+}
+
+impl End {
+    /// Tells the server how the session ended, once.
+    fn tell(&self, failure: Option<String>) {
+        if !self.told.swap(true, Ordering::Relaxed) {
+            // A server that is gone need not know.
+            let _ = Report { failure }.send(&self.control);
+        }
     }
-    let constructors = make(&session).map_err(|error| WorkerError::Prepare(error.to_string()))?;
-    let stream = accepted(socket, &ConnectOptions::default())?;
-    Ok(serve(stream, &constructors, options, &expiry)?)
+
+    /// Ends this process when the server is gone, and removes what nobody else would.
+    fn with_server(self: &Arc<Self>) -> io::Result<()> {
+        let end = Arc::clone(self);
+        spawn("server-watch", move || {
+            // Nothing comes any more but the end.
+            let _ = io::copy(&mut &end.control, &mut io::sink());
+            // A function may be writing to it.
+            for _ in 0..10 {
+                if fs::remove_dir_all(&end.work_dir).is_ok() {
+                    break;
+                }
+            }
+            leave();
+        })
+    }
+
+    /// Ends the session, and with it this process, when its time is up.
+    fn in_time(self: &Arc<Self>, expiry: &Expiry, limit: Duration) -> io::Result<()> {
+        let (end, expiry) = (Arc::clone(self), expiry.clone());
+        spawn("session-limit", move || {
+            thread::sleep(limit);
+            expiry.expire(limit);
+            end.tell(Some(ServeError::Expired { limit }.to_string()));
+            leave();
+        })
+    }
 }
 
-/// Ends this process when the server is gone, and removes what nobody else would.
-fn end_with_server(mut control: UnixStream, work_dir: PathBuf) -> io::Result<()> {
-    spawn("server-watch", move || {
-        // Nothing more comes; it returns at the end.
-        let _ = control.read(&mut [0]);
-        leave(&work_dir);
-    })
-}
-
-fn leave(work_dir: &Path) -> ! {
-    let _ = fs::remove_dir_all(work_dir);
+/// Ends this process with all that it started, whatever its threads are doing.
+fn leave() -> ! {
+    // Else the group is that of somebody else.
+    if getpgrp() == getpid() {
+        let _ = kill_current_process_group(Signal::KILL);
+    }
     process::exit(1)
-}
-
-/// Ends the session, and with it this process, when its time is up.
-fn end_in_time(expiry: &Expiry, limit: Duration) -> io::Result<()> {
-    let expiry = expiry.clone();
-    spawn("session-limit", move || {
-        thread::sleep(limit);
-        expiry.expire(limit);
-        info!("the session's time of {limit:?} is up");
-        process::exit(0);
-    })
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {

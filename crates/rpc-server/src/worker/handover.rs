@@ -1,25 +1,51 @@
-//! A connection on its way from the server to a worker: a line of JSON that says what session it is,
-//! and with it the socket.
+//! What goes over between a server and a worker: a line of JSON that says what session it is and with it
+//! the client's socket; and, back, a line that says how the session ended.
 
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::SessionContext;
 
-/// The longest line; a path has at most 4096 bytes.
-const LONGEST: usize = 16 << 10;
+/// The longest line; a path has at most 4096 bytes, and of a message no more is told.
+pub(super) const LONGEST: usize = 16 << 10;
+
+/// How a session ended.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Why it did, unless the client said goodbye.
+    pub(super) failure: Option<String>,
+}
+
+impl Report {
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+
+    pub(super) fn send(mut self, mut control: &UnixStream) -> io::Result<()> {
+        if let Some(failure) = &mut self.failure {
+            // A byte of text may become six.
+            let end = (0..=LONGEST / 8).rfind(|&end| failure.is_char_boundary(end));
+            failure.truncate(end.unwrap_or(0));
+        }
+        let mut line = serde_json::to_vec(&self)?;
+        line.push(b'\n');
+        control.write_all(&line)
+    }
+}
 
 /// Hands a connection over. The line is short, so that it leaves at once.
 pub(super) fn send(
-    control: &UnixStream,
+    control: impl AsFd,
     session: &SessionContext,
     socket: BorrowedFd<'_>,
 ) -> io::Result<()> {
@@ -32,7 +58,7 @@ pub(super) fn send(
         return Err(io::Error::other("no room for a socket"));
     }
     let slices = [IoSlice::new(&line)];
-    let sent = sendmsg(control, &slices, &mut ancillary, SendFlags::NOSIGNAL)?;
+    let sent = sendmsg(control, &slices, &mut ancillary, SendFlags::empty())?;
     match sent == line.len() {
         true => Ok(()),
         false => Err(ErrorKind::WriteZero.into()),
@@ -48,12 +74,7 @@ pub(super) fn receive(control: &UnixStream) -> io::Result<Option<(SessionContext
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut slices = [IoSliceMut::new(&mut piece)];
-        let received = recvmsg(
-            control.as_fd(),
-            &mut slices,
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        );
+        let received = recvmsg(control, &mut slices, &mut ancillary, RecvFlags::empty());
         let count = match received {
             Err(rustix::io::Errno::INTR) => continue,
             received => received?.bytes,
@@ -73,6 +94,8 @@ pub(super) fn receive(control: &UnixStream) -> io::Result<Option<(SessionContext
     }
     let session = serde_json::from_slice(&line)?;
     let socket: OwnedFd = socket.ok_or_else(|| io::Error::other("no socket came along"))?;
+    // It is not for programs that the session starts.
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     Ok(Some((session, socket.into())))
 }
 
@@ -124,5 +147,30 @@ mod tests {
         ours.write_all(b"{\"work_dir\":\"/\",\"peer\":\"\",\"timeout\":null}\n")
             .unwrap();
         assert!(receive(&theirs).is_err());
+    }
+
+    #[test]
+    fn a_report_goes_over() {
+        let reported = |failure: Option<String>| {
+            let (mut ours, theirs) = UnixStream::pair().unwrap();
+            Report { failure }.send(&theirs).unwrap();
+            drop(theirs);
+            let mut line = Vec::new();
+            ours.read_to_end(&mut line).unwrap();
+            assert!(line.ends_with(b"\n") && line.len() <= LONGEST);
+            Report::parse(&line).unwrap().failure
+        };
+        assert_eq!(reported(None), None);
+        let failure = Some("lost\nit".to_owned());
+        assert_eq!(reported(failure.clone()), failure);
+        let long = reported(Some("\u{1}é".repeat(LONGEST))).unwrap();
+        assert!(long.starts_with("\u{1}é") && long.len() > LONGEST / 16);
+    }
+
+    #[test]
+    fn a_crash_is_no_report() {
+        for line in ["", "{\"failure\":", "terminate called\n"] {
+            assert_eq!(Report::parse(line.as_bytes()), None);
+        }
     }
 }

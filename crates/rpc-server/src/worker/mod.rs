@@ -4,8 +4,8 @@
 //! connection is handed to one of them, which serves that session and ends. So it costs a client no time
 //! that a process is started, and the server none that one fails.
 //!
-//! The program of a worker calls [`run`] and nothing else before it. It may be the same program as the
-//! server's, told apart by an argument:
+//! The program of a worker calls [`run`]. It may be the same program as the server's, told apart by an
+//! argument. What it does before that (loading libraries, say) is done ahead of time:
 //!
 //! ```no_run
 //! use rpc_server::{Isolation, ServerBuilder, WorkerCommand, worker};
@@ -28,47 +28,25 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # How a worker ends
+//!
+//! | when | who ends it |
+//! | --- | --- |
+//! | the client goes | itself |
+//! | the session's time is up | itself, whatever its functions do; two seconds later, the server |
+//! | it crashes | nobody has to; the client sees the end of its connection |
+//! | the server ends, also without a farewell | itself, and it removes its work directory |
+//!
+//! Processes that a session started, and that are still in its process group, end with it.
 
 mod child;
+mod command;
 mod handover;
+mod process;
 mod workers;
 
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
-use std::{env, io};
-
 pub use child::{WorkerError, run};
+pub use command::WorkerCommand;
+pub(crate) use process::Worker;
 pub(crate) use workers::Workers;
-
-/// How a worker process is started.
-#[derive(Debug, Clone)]
-pub struct WorkerCommand {
-    program: PathBuf,
-    args: Vec<OsString>,
-}
-
-impl WorkerCommand {
-    /// A program that calls [`run`].
-    #[must_use]
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-            args: Vec::new(),
-        }
-    }
-
-    /// The program of this process.
-    ///
-    /// # Errors
-    /// The system does not say which that is.
-    pub fn this_program() -> io::Result<Self> {
-        Ok(Self::new(env::current_exe()?))
-    }
-
-    /// Adds an argument.
-    #[must_use]
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.args.push(arg.as_ref().to_owned());
-        self
-    }
-}

@@ -1,158 +1,130 @@
-//! The server's side: workers that wait, and those that serve.
+//! The workers of a server: those that wait for a session.
 
+use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
-use tokio::time::timeout;
-use tracing::{info, warn};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::sleep;
+use tracing::warn;
 
-use super::{WorkerCommand, handover};
+use super::process::describe;
+use super::{Worker, WorkerCommand};
 use crate::SessionContext;
+use crate::registration::pauses;
 
-/// Workers that wait at most, whatever the slots.
+/// Workers that wait at most, however many sessions could begin.
 const MOST_SPARE: usize = 2;
-/// How long after the end of its time a session that does not end by itself is ended.
-const GRACE: Duration = Duration::from_secs(2);
+/// The longest pause after a worker that failed before it had a session.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The worker processes of a server.
+/// Starts workers ahead of time.
 #[derive(Debug)]
 pub(crate) struct Workers {
     command: WorkerCommand,
-    wanted: usize,
     spare: Mutex<Vec<Worker>>,
-}
-
-/// A process, which is killed with all that it started when this is dropped.
-#[derive(Debug)]
-struct Worker {
-    child: Child,
-    /// The worker ends when this is closed.
-    control: UnixStream,
+    /// A session has begun or ended.
+    pub(crate) changed: Notify,
 }
 
 impl Workers {
-    pub(crate) fn new(command: &WorkerCommand, slots: usize) -> Self {
+    pub(crate) fn new(command: &WorkerCommand) -> Self {
         Self {
             command: command.clone(),
-            wanted: slots.min(MOST_SPARE),
-            spare: Mutex::new(Vec::new()),
+            spare: Mutex::default(),
+            changed: Notify::new(),
         }
     }
 
-    /// Starts workers, so that the next sessions need not wait for them.
-    pub(crate) fn prepare(&self) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        while spare.len() < self.wanted {
+    /// Keeps a worker ready for each free slot, up to a few. None is started on account of a session that
+    /// begins, since that may be there to measure time.
+    pub(crate) async fn keep(&self, slots: &Semaphore) -> Infallible {
+        loop {
+            let mut pauses = pauses(LONGEST_PAUSE);
+            while let Some(failure) = self.failure(slots).await {
+                let pause = pauses.next().unwrap_or(LONGEST_PAUSE);
+                warn!(
+                    "a worker failed before it had a session: {failure}; the next one is started in {pause:?}"
+                );
+                sleep(pause).await;
+            }
+        }
+    }
+
+    /// Starts what is wanted, and waits until it fails; `None` if something else is wanted first.
+    async fn failure(&self, slots: &Semaphore) -> Option<String> {
+        let wanted = slots.available_permits().min(MOST_SPARE);
+        // The lock is gone again when a worker is started.
+        let missing = || self.spare().len() < wanted;
+        while missing() {
             match Worker::start(&self.command) {
-                Ok(worker) => spare.push(worker),
-                // The next session tries again, and tells.
-                Err(error) => return warn!(%error, "no worker can be started"),
+                Ok(worker) => self.spare().push(worker),
+                Err(error) => return Some(format!("it cannot be started: {error}")),
             }
         }
-    }
-
-    /// Serves a session until it is over.
-    pub(crate) async fn serve(&self, socket: TcpStream, session: &SessionContext) {
-        let mut worker = match self.take() {
-            Ok(worker) => worker,
-            Err(error) => return warn!(%error, "no session: no worker can be started"),
+        let mut gone = tokio::select! {
+            gone = self.gone() => gone,
+            () = self.changed.notified() => return None,
         };
-        self.prepare();
-        let handed = socket.into_std().and_then(|socket| {
-            socket.set_nonblocking(false)?;
-            handover::send(&worker.control, session, socket.as_fd())
-            // From here on the worker alone has the socket: when it dies, the client sees it at once.
-        });
-        if let Err(error) = handed {
-            return warn!(%error, "no session: the worker does not take it");
-        }
-        worker.wait(session.timeout).await;
-    }
-
-    /// A worker that waits, or else a new one.
-    fn take(&self) -> io::Result<Worker> {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(mut worker) = spare.pop() {
-            match worker.child.try_wait() {
-                Ok(None) => return Ok(worker),
-                Ok(Some(status)) => warn!(%status, "a worker ended before it had anything to do"),
-                Err(error) => warn!(%error, "a worker is lost"),
-            }
-        }
-        Worker::start(&self.command)
-    }
-}
-
-impl Worker {
-    fn start(command: &WorkerCommand) -> io::Result<Self> {
-        let (ours, theirs) = UnixStream::pair()?;
-        // What functions print must not stand among the server's own output.
-        let stdout = io::stderr().as_fd().try_clone_to_owned()?;
-        let child = Command::new(&command.program)
-            .args(&command.args)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::from(stdout))
-            // Away from the terminal's signals, and with all that it starts in one group.
-            .process_group(0)
-            .spawn()?;
-        Ok(Self {
-            child,
-            control: ours,
+        Some(match gone.end().await {
+            Ok(status) => describe(status),
+            Err(error) => format!("its process is lost: {error}"),
         })
     }
 
-    /// Waits for the end of the session, and sees to it that there is one.
-    async fn wait(&mut self, limit: Option<Duration>) {
-        let ended = match limit {
-            None => self.child.wait().await,
-            Some(limit) => match timeout(limit + GRACE, self.child.wait()).await {
-                Ok(ended) => ended,
-                Err(_) => {
-                    warn!("the session's time is up, and it does not end; it is killed");
-                    self.kill();
-                    self.child.wait().await
-                }
-            },
-        };
-        match ended {
-            Ok(status) if status.success() => info!("session ended"),
-            Ok(status) => warn!("session ended: {}", describe(status)),
-            Err(error) => warn!(%error, "session lost"),
+    /// A worker that was to wait, and is gone.
+    async fn gone(&self) -> Worker {
+        poll_fn(|context| {
+            let mut spare = self.spare();
+            let gone = |worker: &Worker| worker.poll_gone(context).is_ready();
+            match spare.iter().position(gone) {
+                Some(index) => Poll::Ready(spare.swap_remove(index)),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// A worker that waits, or else a new one.
+    pub(crate) fn take(&self) -> io::Result<Worker> {
+        let waits = self.spare().pop();
+        waits.map_or_else(|| Worker::start(&self.command), Ok)
+    }
+
+    /// Gives a session to a worker. From here on the worker alone has the connection, so that the client
+    /// sees at once when it dies.
+    pub(crate) fn hand_over(
+        &self,
+        worker: Worker,
+        socket: TcpStream,
+        session: &SessionContext,
+    ) -> io::Result<Worker> {
+        let socket = socket.into_std()?;
+        socket.set_nonblocking(false)?;
+        if let Err(error) = worker.hand_over(session, socket.as_fd()) {
+            warn!(%error, "a worker was gone when it was needed; another one is started");
+            let worker = Worker::start(&self.command)?;
+            worker.hand_over(session, socket.as_fd())?;
+            return Ok(worker);
+        }
+        Ok(worker)
+    }
+
+    /// Ends those that wait.
+    pub(crate) async fn end(&self) {
+        let spare = std::mem::take(&mut *self.spare());
+        for mut worker in spare {
+            // It had nothing to do.
+            let _ = worker.end().await;
         }
     }
 
-    /// Kills the process and all that it started. Until it was waited for, its number is its own.
-    fn kill(&self) {
-        let group = self
-            .child
-            .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(group) = group {
-            // It may have ended by itself.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// How a process ended, in words.
-fn describe(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("its process failed with status {code}"),
-        (None, Some(signal)) => format!("its process was ended by signal {signal}"),
-        (None, None) => "its process ended".to_owned(),
+    fn spare(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,11 +13,14 @@ mod asynchronous {
     use rpc_transport::asynchronous as twin;
     use tokio::test as twin_test;
 
+    mod accepted;
     mod child;
     mod connect;
     mod framing;
+    mod halves;
     mod handshake;
     mod incoming;
+    mod introduction;
     mod tracker;
 }
 
@@ -28,8 +31,10 @@ mod blocking {
     use rpc_bisync::{as_is as only_sync, blocking as bisync, nothing as only_async};
     use rpc_transport::blocking as twin;
 
+    mod accepted;
     mod child;
     mod connect;
+    mod ending;
     mod framing;
     mod handshake;
     mod incoming;

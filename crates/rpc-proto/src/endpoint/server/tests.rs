@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::packet::tests::strategies as any_of;
-use crate::{BulkKind, Syscall, Values};
+use crate::{BulkKind, DataType, Device, Shape, Syscall, TensorView, Values};
 
 const LIMITS: fn() -> Limits = Limits::default;
 
@@ -168,6 +168,42 @@ fn the_last_argument_of_a_large_call_is_not_needed_to_read_it() {
             open_endpoint().receive(&head),
             Ok(Asked::Request { consumed, packet })
         );
+    }
+}
+
+/// A client sends no more than what is waited for, so that all of it has to be looked at again.
+#[test]
+fn a_call_is_looked_at_a_few_times_however_slowly_it_comes() {
+    let tensor = TensorView {
+        data: 1,
+        device: Device::cpu(0),
+        dtype: DataType::FLOAT32,
+        shape: Shape::from_iter([1; 64]),
+        byte_offset: 0,
+    };
+    for (value, most) in [
+        (Value::None, 10),
+        (Value::Int(1), 40),
+        (Value::Tensor(tensor), 1500),
+    ] {
+        let packet = Packet::Call {
+            function: 1,
+            args: Values::from_iter(vec![value; 4095]),
+            bulk: Some(Bulk::bytes(1 << 30)),
+        };
+        let head = encoded(&packet);
+        let endpoint = open_endpoint();
+        let (mut there, mut looks) = (0, 0);
+        let consumed = loop {
+            looks += 1;
+            match endpoint.receive(&head[..there]).unwrap() {
+                Asked::Incomplete { needed, .. } => there = usize::try_from(needed).unwrap(),
+                Asked::Request { consumed, .. } => break consumed,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(consumed, head.len());
+        assert!(looks <= most, "{looks} looks at {} bytes", head.len());
     }
 }
 

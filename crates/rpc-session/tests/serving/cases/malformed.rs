@@ -181,14 +181,14 @@ fn rows() -> Vec<(Vec<u8>, &'static str)> {
         (
             announced(
                 1 << 34,
-                call_of(&[i32s(&[2, 66, 66]), u64s(&[1 << 33])].concat()),
+                call_of(&[i32s(&[2, 66, 66]), u64s(&[1 << 33]), b"some".to_vec()].concat()),
             ),
-            "packet is 8589934632, more than the limit of 16777216",
+            "packet is 8589934636, more than the limit of 16777216",
         ),
         (
             announced(
                 1 << 34,
-                call_of(&[i32s(&[2, 66, 66]), u64s(&[u64::MAX])].concat()),
+                call_of(&[i32s(&[2, 66, 66]), u64s(&[u64::MAX]), b"some".to_vec()].concat()),
             ),
             "packet is 17179869192, more than the limit of 16777216",
         ),

@@ -381,7 +381,7 @@ fn a_long_exception_is_cut() {
 }
 
 /// All requests, one behind the other, and the answers.
-fn conversation(stage: &Stage) -> (Vec<Vec<u8>>, Vec<u8>, Vec<String>) {
+fn conversation() -> (Vec<Vec<u8>>, Vec<u8>, Vec<String>) {
     let mut requests = vec![encoded(&init())];
     let mut answers = encoded(&Packet::void());
     let mut called = Vec::new();
@@ -393,24 +393,19 @@ fn conversation(stage: &Stage) -> (Vec<Vec<u8>>, Vec<u8>, Vec<String>) {
             called.push(case.called);
         }
     }
-    let why = "in between";
     requests.push(encoded(&look_up("f")));
     answers.extend(encoded(&pointer(ADDRESS)));
     called.push("get_function(\"f\")".to_owned());
-    requests.push(encoded(&Packet::Init {
-        version: "0.8.0".into(),
-        constructor: Values::default(),
-    }));
+    requests.push(encoded(&init()));
     let twice = "the session is open already, and cannot be opened again";
     answers.extend(encoded(&exception(twice)));
-    let _ = (stage, why);
     (requests, answers, called)
 }
 
 #[test]
 fn requests_that_come_at_once_are_answered_in_their_order() {
     let server = Server::start();
-    let (requests, answers, called) = conversation(&server.stage);
+    let (requests, answers, called) = conversation();
     let mut client = server.stranger();
     client.send(&requests.concat());
     assert!(client.read(answers.len()) == answers);
@@ -421,7 +416,7 @@ fn requests_that_come_at_once_are_answered_in_their_order() {
 #[test]
 fn requests_may_come_in_any_pieces() {
     let stage = Stage::default();
-    let (requests, answers, called) = conversation(&stage);
+    let (requests, answers, called) = conversation();
     let goodbye = encoded(&Packet::Shutdown);
     let input = [requests.concat(), goodbye].concat();
     for piece in [1, 2, 3, 7, 64, 4096, usize::MAX] {
@@ -447,7 +442,7 @@ fn requests_may_come_in_any_pieces() {
 #[test]
 fn packets_of_no_bytes_mean_nothing() {
     let stage = Stage::default();
-    let (requests, answers, _) = conversation(&stage);
+    let (requests, answers, _) = conversation();
     for piece in [1, 5, usize::MAX] {
         let mut input = vec![0; 8 * 3000];
         for request in &requests {

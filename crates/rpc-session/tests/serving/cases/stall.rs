@@ -12,7 +12,7 @@ use crate::support::{Act, call, encoded, look_up, pattern, tensor};
 
 const STALL: Duration = Duration::from_millis(100);
 /// More than what sockets hold.
-const LARGE: usize = 64 << 20;
+const LARGE: usize = 48 << 20;
 
 fn server() -> Server {
     Server::with(Options {

@@ -1,5 +1,6 @@
 //! Clients, sessions and streams that do what a test tells them.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rpc_proto::packet::encode_returned;
@@ -29,11 +30,12 @@ pub(crate) fn tensor() -> TensorView {
     }
 }
 
-/// Bytes of which each part tells where it stands.
+/// Bytes of which each part tells where it stands; at most 64 MiB.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
-    (0..length)
-        .map(|at| (at ^ (at >> 8) ^ (at >> 16)).to_le_bytes()[0])
-        .collect()
+    static LONGEST: OnceLock<Vec<u8>> = OnceLock::new();
+    let byte = |at: usize| (at ^ (at >> 8) ^ (at >> 16)).to_le_bytes()[0];
+    let longest = LONGEST.get_or_init(|| (0..64 << 20).map(byte).collect());
+    longest[..length].to_vec()
 }
 
 fn limits() -> Limits {

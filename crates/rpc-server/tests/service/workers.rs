@@ -1,0 +1,96 @@
+//! Worker processes before they have a session.
+
+use std::{env, fs};
+
+use rpc_server::{Isolation, WorkerCommand};
+use tempfile::TempDir;
+
+use crate::process::{ServerProcess, kill, runs};
+use crate::service::{Service, until};
+
+#[tokio::test]
+async fn one_waits_when_no_session_is_under_way() {
+    let server = ServerProcess::start();
+    server.is_idle().await;
+    let waits = server.workers()[0];
+    let client = server.client().await;
+    assert_eq!(client.int("test.pid").await, i64::from(waits));
+    assert_eq!(server.workers(), [waits]);
+    drop(client);
+    server.is_idle().await;
+    assert_ne!(server.workers(), [waits]);
+}
+
+#[tokio::test]
+async fn one_that_dies_before_its_session_is_replaced() {
+    let server = ServerProcess::start();
+    for _ in 0..3 {
+        server.is_idle().await;
+        let dead = server.workers()[0];
+        kill(dead);
+        until("it to be dead", || !runs(dead)).await;
+        server.client().await.works().await;
+    }
+    server.is_idle().await;
+    let dead = server.workers()[0];
+    kill(dead);
+    until(
+        "another one",
+        || matches!(server.workers()[..], [pid] if pid != dead),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_started_costs_no_server() {
+    for program in ["/no such program", "/bin/false", "/bin/true"] {
+        let command = WorkerCommand::new(program);
+        let service = Service::with(Isolation::Process(command), |builder| builder).await;
+        for _ in 0..3 {
+            let mut peer = service.peer().await;
+            peer.shake("client:board").await;
+            // Whether it was let in or not, it does not wait in vain.
+            let _ = peer.rest().await;
+        }
+        service.is_idle().await;
+        assert!(!service.served.is_finished());
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_replaced_goes_on_serving() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("server");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    let server = ServerProcess::of(&program);
+    server.client().await.works().await;
+    fs::remove_file(&program).unwrap();
+    fs::write(&program, "something else").unwrap();
+    for _ in 0..3 {
+        server.client().await.works().await;
+        server.is_idle().await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_nobody_started_says_so() {
+    let mut command = std::process::Command::new(env::current_exe().unwrap());
+    command.args(crate::process::arguments("worker_process"));
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(!output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("NoServer"), "{told}");
+}
+
+/// One that is told to end and does not is killed. Its session's time is the server's own here, since
+/// this worker is none.
+#[tokio::test]
+async fn one_that_does_not_end_in_time_is_killed() {
+    let command = WorkerCommand::new("/bin/sleep").arg("600");
+    let service = Service::with(Isolation::Process(command), |builder| builder).await;
+    let mut peer = service.peer().await;
+    peer.shake("client:board -timeout=0.1").await;
+    peer.is_accepted().await;
+    peer.is_closed().await;
+    service.is_idle().await;
+}
