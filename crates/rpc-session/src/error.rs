@@ -102,6 +102,13 @@ pub enum SessionError {
     /// A value that is no option of this call. Nothing was sent.
     #[error("{0}")]
     BadOption(String),
+    /// At a hop: the client in front is gone in the middle of what was passed on for it. The session is
+    /// over, since the server must not take a part for the whole.
+    #[error("the client in front is gone in the middle of its data")]
+    ClientGone {
+        /// How.
+        source: Arc<io::Error>,
+    },
     /// A file at this end failed.
     #[error("{path}")]
     File {
@@ -123,6 +130,7 @@ impl SessionError {
                 | Self::Ended { .. }
                 | Self::TimedOut { .. }
                 | Self::Closed
+                | Self::ClientGone { .. }
         )
     }
 
@@ -130,6 +138,11 @@ impl SessionError {
     #[must_use]
     pub fn is_session_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
+    }
+
+    /// Is the connection gone, so that the server may have said before why?
+    pub(crate) fn is_lost_connection(&self) -> bool {
+        matches!(self, Self::Transport(error) if !error.is_timeout())
     }
 
     /// The failure that the server reports, if it is one.
@@ -229,9 +242,7 @@ fn kind_at(text: &str) -> Option<(usize, usize)> {
     let line = text.lines().next()?;
     let end = line.find("Error: ")? + "Error".len();
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    let start = line[..end]
-        .rfind(|c| !word(c))
-        .map_or(0, |before| before + 1);
+    let start = line[..end].trim_end_matches(word).len();
     let place = &line[..start];
     (place.is_empty() || place.ends_with(": ")).then_some((start, end))
 }
@@ -275,6 +286,20 @@ mod tests {
         assert_eq!(error.message(), "Check failed: x");
         assert_eq!(error.traceback(), Some("  0: f\n  1: g"));
         assert_eq!(error.text(), text);
+    }
+
+    #[test]
+    fn no_text_is_too_odd() {
+        for text in [
+            "\u{201c}ValueError: x",
+            "\u{2026}Error: ",
+            "é: ValueError: x",
+            "Error: ",
+        ] {
+            assert_eq!(RemoteError::parse(text).text(), text);
+        }
+        let error = RemoteError::parse("é: ValueError: x");
+        assert_eq!((error.kind(), error.message()), (Some("ValueError"), "x"));
     }
 
     #[test]

@@ -90,6 +90,17 @@ pub enum ServeError {
     },
 }
 
+/// The error of a reader or writer whose client is gone. It ends what was done for that client.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ClientGone(String);
+
+impl ClientGone {
+    pub(crate) fn told(error: &impl std::fmt::Display) -> std::io::Error {
+        std::io::Error::other(Self(error.to_string()))
+    }
+}
+
 /// The packets that tell a client that its time is up: an exception in the words of the reference's
 /// servers. They print seconds as Python prints a float.
 pub(crate) fn expired_packet(options: &ServeOptions, limit: Duration) -> Vec<u8> {

@@ -115,6 +115,16 @@ impl TimeEvaluatorOptions {
                 )));
             }
         }
+        // The reference takes integers of 32 bits with a sign, and computes with whatever becomes of
+        // larger ones.
+        let integer = |name: &str, value: u32| {
+            i32::try_from(value).map(i64::from).map_err(|_| {
+                SessionError::BadOption(format!(
+                    "{name} of a time evaluator is at most {}, not {value}",
+                    i32::MAX
+                ))
+            })
+        };
         let millis = |name: &str, time: Duration| {
             i32::try_from(time.as_millis()).map(i64::from).map_err(|_| {
                 SessionError::BadOption(format!(
@@ -125,13 +135,16 @@ impl TimeEvaluatorOptions {
         Ok([
             device.device_type.0.into(),
             device.id.into(),
-            self.number.into(),
-            self.repeat.into(),
+            integer("number", self.number)?,
+            integer("repeat", self.repeat)?,
             millis("min_repeat", self.min_repeat)?,
-            self.limit_zero_time_iterations.into(),
+            integer(
+                "limit_zero_time_iterations",
+                self.limit_zero_time_iterations,
+            )?,
             millis("cooldown_interval", self.cooldown_interval)?,
-            self.repeats_to_cooldown.into(),
-            self.cache_flush_bytes.into(),
+            integer("repeats_to_cooldown", self.repeats_to_cooldown)?,
+            integer("cache_flush_bytes", self.cache_flush_bytes)?,
         ])
     }
 }

@@ -10,7 +10,7 @@ use rpc_transport::{Deadline, Step, TransportError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use crate::serving::{expired_packet, too_much};
+use crate::serving::{ClientGone, expired_packet, too_much};
 use crate::{ServeError, ServeOptions};
 
 /// How long the last words may take.
@@ -177,7 +177,7 @@ impl AsyncRead for PayloadReader<'_> {
                 None => Some(this.patience.timed_out(this.reader.peer(), Step::Request)),
             };
             if let Some(failure) = failure {
-                let told = io::Error::other(failure.to_string());
+                let told = ClientGone::told(&failure);
                 this.failure = Some(failure);
                 return Poll::Ready(Err(told));
             }
@@ -260,7 +260,7 @@ impl AsyncWrite for DataWriter<'_> {
             let count = match ready!(this.poll_some(context, bytes)) {
                 Ok(count) => count,
                 Err(error) => {
-                    let told = io::Error::other(error.to_string());
+                    let told = ClientGone::told(&error);
                     this.failure = Some(error.into());
                     return Poll::Ready(Err(told));
                 }

@@ -190,7 +190,7 @@ impl Connection {
     /// Nothing more can be sent. What the server said before it closed the connection tells more of why.
     fn last_words(&mut self, error: SessionError) -> SessionError {
         const MOMENT: Duration = Duration::from_secs(1);
-        if matches!(&error, SessionError::Transport(error) if error.is_timeout()) {
+        if !error.is_lost_connection() {
             return error;
         }
         self.limit = Some(MOMENT);
@@ -223,6 +223,7 @@ impl Connection {
                 match payload::read_piece(reader, &mut piece[..count]) {
                     Ok(filled) if filled == count => {}
                     Ok(_) => failure = Some(payload::ended_early(nbytes)),
+                    Err(error) if error.is_fatal() => return Err(error),
                     Err(error) => failure = Some(error),
                 }
                 if failure.is_some() {

@@ -7,7 +7,7 @@ use rpc_transport::blocking::{Incoming, Reader, Stream};
 use rpc_transport::{Deadline, Step, TransportError};
 
 use super::serve::Expiry;
-use crate::serving::too_much;
+use crate::serving::{ClientGone, too_much};
 use crate::{ServeError, ServeOptions};
 
 /// The connection to a client.
@@ -103,7 +103,7 @@ impl Read for PayloadReader<'_> {
                 Ok(count)
             }
             Err(error) => {
-                let told = io::Error::other(error.to_string());
+                let told = ClientGone::told(&error);
                 self.failure = Some(error);
                 Err(told)
             }
@@ -159,7 +159,7 @@ impl Write for DataWriter<'_> {
         match self.send(bytes) {
             Ok(()) => Ok(bytes.len()),
             Err(error) => {
-                let told = io::Error::other(error.to_string());
+                let told = ClientGone::told(&error);
                 self.failure = Some(error);
                 Err(told)
             }

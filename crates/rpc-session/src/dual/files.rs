@@ -62,11 +62,8 @@ impl Files {
             bulk: Some(Bulk::bytes(nbytes)),
         };
         let source = Source::Reader { reader, progress };
-        self.context
-            .link
-            .exchange(&packet, source, Sink::Answer)
-            .await?;
-        Ok(())
+        let answer = self.context.link.exchange(&packet, source, Sink::Answer);
+        Output::new(&self.context, answer.await?.into_returned()).try_into()
     }
 
     /// Uploads the file at `path` under its own name, and gives that back.
@@ -149,8 +146,9 @@ impl Files {
             Answer::Done => Ok(nbytes),
             // A small file comes with the answer.
             Answer::Returned(Returned::Value(Value::Bytes(bytes))) => {
-                let written = writer.write_all(&bytes).await;
-                written.map_err(|source| file_failed(Path::new(name), source))?;
+                let failed = |source| file_failed(Path::new(name), source);
+                writer.write_all(&bytes).await.map_err(failed)?;
+                writer.flush().await.map_err(failed)?;
                 let nbytes = bytes.len() as u64;
                 progress(nbytes, nbytes);
                 Ok(nbytes)

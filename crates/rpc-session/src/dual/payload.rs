@@ -10,6 +10,7 @@ use super::{DynRead, DynWrite, Incoming, Reader, bisync};
 use super::{ReadExt as _, WriteExt as _};
 use crate::SessionError;
 use crate::answer::Answer;
+use crate::serving::ClientGone;
 
 /// Bytes that are read or written at once where something happens with each piece.
 pub(in super::super) const PIECE: usize = 256 << 10;
@@ -77,6 +78,8 @@ pub(in super::super) async fn receive(
                     .map_err(local_failure)?;
                 progress(total - *left, total);
             }
+            // A writer with a buffer of its own has done nothing until then.
+            writer.flush().await.map_err(local_failure)?;
             Ok(Answer::Done)
         }
         Sink::Answer => {
@@ -149,6 +152,13 @@ pub(in super::super) async fn read_piece(
 
 /// The caller's own reader or writer failed.
 fn local_failure(source: std::io::Error) -> SessionError {
+    if source
+        .get_ref()
+        .is_some_and(|error| error.is::<ClientGone>())
+    {
+        let source = Arc::new(source);
+        return SessionError::ClientGone { source };
+    }
     SessionError::File {
         path: "the data at this end".to_owned(),
         source: Arc::new(source),

@@ -166,7 +166,8 @@ impl Tensor {
     /// Bytes `start..start + len` of this tensor, as a packet describes them.
     fn piece(&self, start: u64, len: u64) -> TensorView {
         let mut piece = self.view.clone();
-        piece.byte_offset += start;
+        // An offset that a server made up, and that is too large, is for the server to refuse.
+        piece.byte_offset = piece.byte_offset.saturating_add(start);
         if len != self.nbytes && piece.device.device_type != rpc_proto::DeviceType::CPU {
             // Servers of the reference copy a part of what is described only from and to a processor.
             piece.dtype = DataType::UINT8;

@@ -84,6 +84,12 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Can nobody but the session that made this span reach the memory? The two owners are its
+    /// allocation, or the handle of its tensor, and the span.
+    pub(crate) fn is_private(&self) -> bool {
+        Arc::strong_count(&self.buffer) <= 2
+    }
+
     /// Copies to a span of the same length, which may be anywhere in the same buffer as well.
     pub(crate) fn copy_to(&self, target: &Self) {
         let from = &self.buffer;

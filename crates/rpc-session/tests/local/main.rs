@@ -3,6 +3,9 @@
 // The files of `cases` belong to both twins.
 #![allow(clippy::duplicate_mod, clippy::unwrap_used)]
 
+#[cfg(feature = "sync")]
+mod stalled;
+
 #[cfg(feature = "async")]
 #[path = "cases"]
 mod asynchronous {

@@ -66,6 +66,16 @@ struct Shared {
     max_payload: u64,
 }
 
+/// When one of the session's tasks is gone, however that came, nobody waits for it any more.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // As a rule there is a reason already.
+        self.0.fail(SessionError::Closed);
+    }
+}
+
 impl Link {
     /// Starts the session's tasks.
     pub(crate) fn new(stream: Stream, options: &SessionOptions) -> Self {
@@ -85,8 +95,11 @@ impl Link {
             max_payload: limits.payload,
         });
         let half = ReadHalf::new(reader, options.init_timeout);
-        let reading = tokio::spawn(Arc::clone(&shared).read_all(half));
-        let writing = tokio::spawn(Arc::clone(&shared).write_leftovers());
+        let ending = || Ending(Arc::clone(&shared));
+        let (read_ends, write_ends) = (ending(), ending());
+        let reading = tokio::spawn(async move { Arc::clone(&read_ends.0).read_all(half).await });
+        let writing =
+            tokio::spawn(async move { Arc::clone(&write_ends.0).write_leftovers().await });
         Self {
             shared,
             tasks: tokio::sync::Mutex::new(vec![reading, writing]),
@@ -201,7 +214,7 @@ impl Shared {
             written => return written,
         };
         // What the server said before it closed the connection tells more of why: it is being read.
-        if !matches!(&error, SessionError::Transport(error) if error.is_timeout()) {
+        if error.is_lost_connection() {
             let ended = self.unless_over(std::future::pending::<Result<(), SessionError>>());
             let _ = tokio::time::timeout(MOMENT, ended).await;
         }

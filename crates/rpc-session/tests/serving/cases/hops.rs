@@ -423,3 +423,26 @@ fn handles_are_those_of_the_board() {
     chain.client.asks(&look_up("f")).gets(&encoded(&pointer(0)));
     chain.finish();
 }
+
+/// What was not sent is not made up: the board must not take half a library for a whole one.
+#[test]
+fn half_an_upload_is_no_upload_at_the_next_server() {
+    let mut chain = Chain::of(1);
+    let upload = Packet::Call {
+        function: 1,
+        args: Values::from_iter(["lib.so".into()]),
+        bulk: Some(rpc_proto::Bulk::bytes(600_000)),
+    };
+    chain
+        .client
+        .send(&[encoded(&upload), vec![7; 300_000]].concat());
+    chain.client.leave();
+    for gateway in chain.gateways {
+        gateway.finish().unwrap_err();
+    }
+    let stage = chain.board.stage.clone();
+    chain.board.finish().unwrap_err();
+    let payload = stage.payload();
+    assert!(payload.len() <= 300_000, "{} bytes came", payload.len());
+    assert!(payload.iter().all(|byte| *byte == 7));
+}

@@ -262,3 +262,48 @@ async fn a_tensor_that_the_server_claims_to_be_huge_takes_no_memory() {
     session.close().await;
     assert_eq!(finish(server).await, [21]);
 }
+
+#[bisync]
+#[twin_test]
+async fn an_offset_that_the_server_made_up_goes_back_to_it() {
+    const LIMIT: i64 = 44 + 8 + 16;
+    let wild = TensorView {
+        data: 1,
+        device: Device::cpu(0),
+        dtype: DataType::UINT8,
+        shape: [64].into_iter().collect(),
+        byte_offset: u64::MAX - 3,
+    };
+    let server = Server::start(|talk| {
+        talk.function("f", 5);
+        talk.called(5, []);
+        talk.returned(&rpc_proto::Returned::Tensor {
+            tensor: wild,
+            handle: 77,
+        });
+        talk.function("tvm.rpc.server.GetCRTMaxPacketSize", 6);
+        talk.called(6, []);
+        talk.value(LIMIT);
+        let request = talk.request();
+        let Packet::CopyFrom { tensor, .. } = request.packet() else {
+            panic!("{request:?}");
+        };
+        assert_eq!(tensor.byte_offset, u64::MAX - 3);
+        talk.copy_ack(&[0; 16]);
+        let request = talk.request();
+        let Packet::CopyFrom { tensor, .. } = request.packet() else {
+            panic!("{request:?}");
+        };
+        assert_eq!(tensor.byte_offset, u64::MAX);
+        talk.exception("there is no such address");
+        talk.goodbye()
+    });
+    let session = open(&server).await;
+    let function = session.function("f").await.unwrap();
+    let tensor: Tensor = function.call(&[]).await.unwrap().try_into().unwrap();
+    let error = tensor.to_vec::<u8>().await.unwrap_err();
+    assert!(error.remote().is_some(), "{error:?}");
+    drop((tensor, function));
+    session.close().await;
+    finish(server).await;
+}

@@ -294,3 +294,65 @@ async fn a_server_without_files_is_told_as_such() {
     session.close().await;
     finish(server).await;
 }
+
+#[bisync]
+#[twin_test]
+async fn what_an_upload_returns_is_freed() {
+    let server = Server::start(|talk| {
+        talk.function("tvm.rpc.server.upload", 5);
+        for handle in [91, 92] {
+            talk.request();
+            talk.returned(&rpc_proto::Returned::Value(Value::Function(handle)));
+        }
+        talk.function("f", 6);
+        talk.goodbye()
+    });
+    let session = open(&server).await;
+    let files = session.files();
+    let at_once = files.upload("x", b"abc").await;
+    let read = files
+        .upload_from("x", 3, &mut &b"abc"[..], &mut |_, _| ())
+        .await;
+    for odd in [at_once, read] {
+        assert!(
+            matches!(odd, Err(SessionError::WrongType { .. })),
+            "{odd:?}"
+        );
+    }
+    session.function("f").await.unwrap();
+    session.close().await;
+    assert_eq!(finish(server).await, [91, 92]);
+}
+
+/// What a file of tokio was given is there when it was flushed.
+#[super::only_async]
+#[twin_test]
+async fn what_was_downloaded_is_there() {
+    const ROUNDS: usize = 20;
+    // As a payload, and within the answer.
+    const SIZES: [usize; 2] = [3 << 18, 3000];
+    let server = Server::start(|talk| {
+        talk.function("tvm.rpc.server.download", 5);
+        for size in SIZES {
+            for _ in 0..ROUNDS {
+                talk.called(5, ["x".into()]);
+                talk.value(&vec![7_u8; size][..]);
+            }
+        }
+        talk.goodbye()
+    });
+    let session = open(&server).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x");
+    for size in SIZES {
+        for _ in 0..ROUNDS {
+            let mut file = tokio::fs::File::create(&path).await.unwrap();
+            let files = session.files();
+            let nbytes = files.download_to("x", &mut file, &mut |_, _| ()).await;
+            assert_eq!(nbytes.unwrap(), size as u64);
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), size as u64);
+        }
+    }
+    session.close().await;
+    finish(server).await;
+}

@@ -294,3 +294,34 @@ async fn answers_may_come_in_any_pieces() {
         finish(server).await;
     }
 }
+
+#[bisync]
+#[twin_test]
+async fn an_exception_may_have_any_text() {
+    const TEXTS: [&str; 4] = [
+        "\u{201c}ValueError: x\u{201d}",
+        "\u{2026}Error: ",
+        "é: KeyError: x",
+        "\0",
+    ];
+    let server = Server::start(|talk| {
+        talk.function("f", 5);
+        for text in TEXTS {
+            talk.called(5, []);
+            talk.exception(text);
+        }
+        talk.called(5, []);
+        talk.value(1);
+        talk.goodbye()
+    });
+    let session = open(&server).await;
+    let function = session.function("f").await.unwrap();
+    for text in TEXTS {
+        let error = function.call(&[]).await.unwrap_err();
+        assert_eq!(error.remote().unwrap().text(), text);
+    }
+    assert!(matches!(function.call(&[]).await, Ok(Output::Int(1))));
+    drop(function);
+    session.close().await;
+    finish(server).await;
+}
