@@ -428,7 +428,7 @@ fn nobody_waits_longer_than_they_want_to() {
         "0.3",
     ]);
     let expected = "\
-note: key \"bored\": no server of this key is registered, only of [\"board\"]; waiting for 300ms
+note: key \"bored\": no server of this key is registered, only of board; waiting for 300ms
 error: no device of key \"bored\" within 300ms
 ";
     assert_eq!(stderr, expected);

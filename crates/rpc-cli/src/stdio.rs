@@ -11,18 +11,31 @@ use crate::usage::wrong_usage;
 const LOG_VARIABLE: &str = "TVM_RPC_LOG";
 
 /// Writes to standard output. The error is always an [`io::Error`], see [`is_broken_pipe`].
+///
+/// What servers send must not steer the terminal; a file or another program gets it as it is.
 pub(crate) fn print(text: &str) -> Result<()> {
+    match io::stdout().is_terminal() {
+        true => write(&text.replace(steers, "\u{fffd}")),
+        false => write(text),
+    }
+}
+
+fn write(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
     Ok(())
 }
 
+fn steers(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
 /// Clears the terminal, if standard output is one.
 pub(crate) fn clear() -> Result<()> {
     const ERASE_AND_GO_TO_TOP: &str = "\x1b[2J\x1b[H";
     match io::stdout().is_terminal() {
-        true => print(ERASE_AND_GO_TO_TOP),
+        true => write(ERASE_AND_GO_TO_TOP),
         false => Ok(()),
     }
 }
@@ -125,6 +138,11 @@ mod tests {
             one_line("a\x1b[31m\u{9b}1mb\0"),
             "a\u{fffd}[31m\u{fffd}1mb\u{fffd}"
         );
+    }
+
+    #[test]
+    fn lines_and_columns_do_not_steer() {
+        assert_eq!("a\tb\n\x1b]0;x\x07".replace(steers, "?"), "a\tb\n?]0;x?");
     }
 
     #[test]

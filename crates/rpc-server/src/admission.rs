@@ -157,14 +157,15 @@ async fn in_worker(shared: &Shared, mut socket: TcpStream, session: SessionConte
     if !accept(shared, &mut socket, &session).await {
         return;
     }
-    let mut worker = match workers.hand_over(worker, socket, &session) {
-        Ok(worker) => worker,
-        Err(error) => return warn!(%error, "no session: no worker takes it"),
+    let served = async {
+        match workers.hand_over(worker, socket, &session).await {
+            Ok(mut worker) => worker.serve(session.timeout).await,
+            Err(error) => warn!(%error, "no session: no worker takes it"),
+        }
     };
     tokio::select! {
-        () = worker.serve(session.timeout) => return,
+        () = served => {}
+        // The worker is killed when it is dropped here.
         () = shared.stopped() => {}
     }
-    // The session is given up, however it ends.
-    let _ = worker.end().await;
 }

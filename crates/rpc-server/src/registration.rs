@@ -124,6 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn loopback_is_known() {
+        let is_loopback = |host| super::is_loopback(&Address::new(host, 9190));
+        for host in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "::ffff:127.0.0.1",
+            "localhost",
+        ] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["10.0.0.1", "0.0.0.0", "::2", "tracker.example"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    #[test]
     fn pauses_grow_up_to_the_longest() {
         let longest = Duration::from_secs(4);
         let least = [1, 2, 4, 4, 4].map(Duration::from_secs);

@@ -11,11 +11,11 @@ use std::{env, io};
 
 use rpc_proto::handshake::{SessionKey, put_accept};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tracing::{Instrument, info, info_span, warn};
+use tracing::{Instrument, debug, error, info, info_span, warn};
 
 use crate::offers::Offers;
 #[cfg(unix)]
@@ -165,15 +165,13 @@ async fn accept(
     shared: &Arc<Shared>,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
-    /// After a failure that is this machine's own (too many open files, say).
-    const PAUSE: Duration = Duration::from_millis(100);
     let handshakes = Arc::new(Semaphore::new(shared.options.handshakes));
+    let mut is_short = false;
     loop {
         let permit = Arc::clone(&handshakes).acquire_owned().await;
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((socket, peer)) => {
-                    let peer = canonical(peer);
+            accepted = next(listener, &mut is_short) => {
+                if let Some((socket, peer)) = accepted {
                     let span = info_span!("connection", %peer);
                     let shared = Arc::clone(shared);
                     let connection = async move {
@@ -181,16 +179,46 @@ async fn accept(
                     };
                     connections.spawn(connection.instrument(span));
                 }
-                Err(error) => {
-                    warn!(%error, "cannot accept");
-                    sleep(PAUSE).await;
-                }
-            },
+            }
             Some(ended) = connections.join_next() => {
                 if let Err(error) = ended {
-                    warn!(%error, "a connection's task failed");
+                    error!(%error, "a connection failed inside of the server");
                 }
             }
+        }
+    }
+}
+
+/// The next connection; `None` if that failed, which is never the end of a server.
+///
+/// `is_short` is whether the system had nothing left for a connection the last time: that is told when
+/// it begins and when it is over, and not each time.
+async fn next(listener: &TcpListener, is_short: &mut bool) -> Option<(TcpStream, SocketAddr)> {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    const PAUSE: Duration = Duration::from_millis(100);
+    match listener.accept().await {
+        Ok((socket, peer)) => {
+            if std::mem::take(is_short) {
+                info!("connections are accepted again");
+            }
+            Some((socket, canonical(peer)))
+        }
+        // The peer's own doing.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ConnectionAborted | ConnectionReset | Interrupted
+            ) =>
+        {
+            debug!(%error, "a connection was gone before it was accepted");
+            None
+        }
+        Err(error) => {
+            if !std::mem::replace(is_short, true) {
+                warn!(%error, "no connection can be accepted, until others end");
+            }
+            sleep(PAUSE).await;
+            None
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const ENTRY: &str = "main";
 /// What it means that a server has no function of this name.
 pub(crate) fn hint(name: &str) -> &'static str {
     match name {
-        LIST => ": it cannot list files (the reference's Python server cannot)",
+        LIST => ": it cannot list files (TVM's own Python server cannot)",
         TIME_EVALUATOR => ": its runtime was built without profiling",
         _ if name.starts_with("tvm.rpc.server.") => {
             ": it is no server for this job, or has no files"

@@ -74,11 +74,20 @@ impl fmt::Display for Diagnosis {
             Self::NoServer { registered } => {
                 write!(
                     f,
-                    "no server of this key is registered, only of {registered:?}"
+                    "no server of this key is registered, only of {}",
+                    registered.join(", ")
                 )
             }
             Self::AllBusy { servers, pending } => {
-                write!(f, "all {servers} servers are busy, {pending} requests wait")
+                match servers {
+                    1 => f.write_str("its only server is busy")?,
+                    _ => write!(f, "all {servers} servers are busy")?,
+                }
+                match pending {
+                    0 => Ok(()),
+                    1 => f.write_str(", 1 request waits already"),
+                    _ => write!(f, ", {pending} requests wait already"),
+                }
             }
             Self::Available { servers, free } => write!(f, "{free} of {servers} servers are free"),
         }
@@ -126,11 +135,19 @@ mod tests {
             // A queue stays when its servers are gone.
             (
                 check(&["server:a"], &[("a:b", 0, 3)]),
-                "no server of this key is registered, only of [\"a\"]",
+                "no server of this key is registered, only of a",
             ),
             (
                 check(&["server:a:b", "server:proxy[a:b,c]"], &[("a:b", 0, 3)]),
-                "all 2 servers are busy, 3 requests wait",
+                "all 2 servers are busy, 3 requests wait already",
+            ),
+            (
+                check(&["server:a:b"], &[("a:b", 0, 0)]),
+                "its only server is busy",
+            ),
+            (
+                check(&["server:a:b"], &[("a:b", 0, 1)]),
+                "its only server is busy, 1 request waits already",
             ),
             (
                 check(&["server:a:b", "server:a:b"], &[("a:b", 1, 0)]),

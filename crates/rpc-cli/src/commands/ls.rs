@@ -5,7 +5,7 @@ use crate::{open, stdio};
 
 /// List the files of a server, one a line
 ///
-/// The reference's Python server cannot do that.
+/// TVM's own Python server cannot do that.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The directory at the server [default: the session's work directory]

@@ -13,6 +13,9 @@ use crate::tracker::{self, Environment};
 /// Show what a tracker has: its servers, and the queue of each kind of device
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// The tracker, in one word
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["host", "port"])]
+    tracker: Option<Address>,
     /// The tracker's host [env: TVM_TRACKER_HOST] [default: 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
@@ -42,7 +45,10 @@ struct Document<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let host = arguments.host.as_deref().filter(|host| !host.is_empty());
-    let address = Environment::read().address_or(host, arguments.port)?;
+    let address = match &arguments.tracker {
+        Some(address) => address.clone(),
+        None => Environment::read().address_or(host, arguments.port)?,
+    };
     let tracker = tracker::reach(&address, arguments.patience.connect_timeout)?;
     loop {
         show(&address, &tracker.summary()?, arguments)?;

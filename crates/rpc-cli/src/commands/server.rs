@@ -11,7 +11,8 @@ use crate::service::{self, ListenArgs};
 ///
 /// With --tracker the machine is offered there under its key, and clients come by way of the tracker;
 /// without, they name the key to the server itself. Each session has a process and a folder of its
-/// own.
+/// own. Clients can have it connect to other servers and start programs here (rpc.Connect,
+/// rpc.PopenSession): keep it among those whom you trust.
 ///
 /// It prints one line, `listening on HOST:PORT`, and logs to standard error. SIGINT and SIGTERM
 /// end it.

@@ -10,8 +10,8 @@ use crate::{open, progress, stdio};
 
 /// Send a file to a server
 ///
-/// A server may forget its files when the session ends, and with it this command: the reference's
-/// Python server keeps only those with an absolute NAME.
+/// A server forgets its files when the session ends, and with it this command: ours and TVM's own. TVM's
+/// Python server keeps those with an absolute NAME.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The file

@@ -37,7 +37,7 @@ pub enum WorkerError {
 ///
 /// The work directory is the current one meanwhile, and standard input is empty. The process ends by
 /// itself, without a return and without running what is to run at its exit, when the session's time is
-/// up and when the server ends.
+/// up and when the server ends. After a return it has two seconds to end.
 ///
 /// # Errors
 /// No server started this process.
@@ -91,27 +91,32 @@ struct End {
 }
 
 impl End {
-    /// Tells the server how the session ended, once.
+    /// Tells the server how the session ended, once; the server sees to what is left of it.
     fn tell(&self, failure: Option<String>) {
-        if !self.told.swap(true, Ordering::Relaxed) {
-            // A server that is gone need not know.
-            let _ = Report { failure }.send(&self.control);
+        let first = !self.told.swap(true, Ordering::Relaxed);
+        if first && (Report { failure }).send(&self.control).is_err() {
+            self.without_server();
         }
     }
 
-    /// Ends this process when the server is gone, and removes what nobody else would.
+    /// Ends this process when the server cannot see to what is left of it.
+    fn without_server(&self) -> ! {
+        // A function may be writing to it.
+        for _ in 0..10 {
+            if fs::remove_dir_all(&self.work_dir).is_ok() {
+                break;
+            }
+        }
+        leave();
+    }
+
+    /// Ends this process when the server is gone.
     fn with_server(self: &Arc<Self>) -> io::Result<()> {
         let end = Arc::clone(self);
         spawn("server-watch", move || {
             // Nothing comes any more but the end.
             let _ = io::copy(&mut &end.control, &mut io::sink());
-            // A function may be writing to it.
-            for _ in 0..10 {
-                if fs::remove_dir_all(&end.work_dir).is_ok() {
-                    break;
-                }
-            }
-            leave();
+            end.without_server();
         })
     }
 

@@ -1,5 +1,6 @@
 //! What goes over between a server and a worker: a line of JSON that says what session it is and with it
-//! the client's socket; and, back, a line that says how the session ended.
+//! the client's socket; back, an empty line when the worker has it, and a line that says how the session
+//! ended.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -96,7 +97,12 @@ pub(super) fn receive(control: &UnixStream) -> io::Result<Option<(SessionContext
     let socket: OwnedFd = socket.ok_or_else(|| io::Error::other("no socket came along"))?;
     // It is not for programs that the session starts.
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
-    Ok(Some((session, socket.into())))
+    let socket = TcpStream::from(socket);
+    // The server does not wait on it any more.
+    socket.set_nonblocking(false)?;
+    let mut control = control;
+    control.write_all(b"\n")?;
+    Ok(Some((session, socket)))
 }
 
 #[cfg(test)]
@@ -109,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_socket_goes_over() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (accepted, _) = listener.accept().unwrap();
@@ -121,6 +127,8 @@ mod tests {
         send(&ours, &session, accepted.as_fd()).unwrap();
         drop(accepted);
         let (came, mut socket) = receive(&theirs).unwrap().unwrap();
+        let mut ready = [0; 2];
+        assert_eq!((ours.read(&mut ready).unwrap(), ready[0]), (1, b'\n'));
         assert_eq!(came.work_dir, session.work_dir);
         assert_eq!(came.timeout, session.timeout);
         socket.write_all(b"hello").unwrap();

@@ -23,6 +23,8 @@ use crate::SessionContext;
 /// How long a worker that should end by itself may take, when its time is up, and when it has said that
 /// its session is over.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a worker may take until it is ready for its session.
+const START: Duration = Duration::from_secs(60);
 
 /// A process, which is killed with all that it started when this is dropped.
 #[derive(Debug)]
@@ -49,13 +51,18 @@ impl Worker {
         Ok(Self { child, control })
     }
 
-    /// Gives it its session. It has a connection of its own to the client then.
-    pub(super) fn hand_over(
-        &self,
+    /// Gives it its session, and waits until it has it. Its time begins then, and the connection is its
+    /// own.
+    pub(super) async fn hand_over(
+        &mut self,
         session: &SessionContext,
         socket: BorrowedFd<'_>,
     ) -> io::Result<()> {
-        handover::send(&self.control, session, socket)
+        handover::send(&self.control, session, socket)?;
+        match timeout(START, self.control.read_u8()).await {
+            Ok(ready) => ready.map(drop),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 
     /// Waits, for a worker without a session, until it is gone.

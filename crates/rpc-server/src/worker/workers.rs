@@ -96,21 +96,18 @@ impl Workers {
         waits.map_or_else(|| Worker::start(&self.command), Ok)
     }
 
-    /// Gives a session to a worker. From here on the worker alone has the connection, so that the client
-    /// sees at once when it dies.
-    pub(crate) fn hand_over(
+    /// Gives a session to a worker, and to another one if that fails. From here on the worker alone has
+    /// the connection, so that the client sees at once when it dies.
+    pub(crate) async fn hand_over(
         &self,
-        worker: Worker,
+        mut worker: Worker,
         socket: TcpStream,
         session: &SessionContext,
     ) -> io::Result<Worker> {
-        let socket = socket.into_std()?;
-        socket.set_nonblocking(false)?;
-        if let Err(error) = worker.hand_over(session, socket.as_fd()) {
-            warn!(%error, "a worker was gone when it was needed; another one is started");
-            let worker = Worker::start(&self.command)?;
-            worker.hand_over(session, socket.as_fd())?;
-            return Ok(worker);
+        if let Err(error) = worker.hand_over(session, socket.as_fd()).await {
+            warn!(%error, "a worker did not take its session; another one is started");
+            worker = Worker::start(&self.command)?;
+            worker.hand_over(session, socket.as_fd()).await?;
         }
         Ok(worker)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rpc_server::{ServerBuilder, ServerError};
 
 use crate::client::{INIT, handshake};
-use crate::functions::on_threads;
+use crate::functions::{in_workers, on_threads};
 use crate::service::{KEY, Service, until};
 
 const CLIENT: &str = "client:board";
@@ -105,7 +105,11 @@ async fn the_end_of_a_connection_in_its_handshake_is_nothing() {
 
 #[tokio::test]
 async fn silent_connections_are_in_nobodys_way() {
-    let service = Service::start().await;
+    let limit = Duration::from_secs(1);
+    let service = Service::with(in_workers(), |builder| {
+        builder.with_handshake_timeout(limit)
+    })
+    .await;
     let mut silent = Vec::new();
     let whole = handshake(CLIENT.as_bytes());
     for length in 0..whole.len() {

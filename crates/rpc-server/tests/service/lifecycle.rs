@@ -65,6 +65,7 @@ async fn a_server_that_is_dropped_ends_its_sessions() {
 #[tokio::test]
 async fn a_server_that_is_killed_leaves_nothing() {
     let mut server = ServerProcess::start();
+    server.is_idle().await;
     let client = server.client().await;
     client
         .0
@@ -73,8 +74,8 @@ async fn a_server_that_is_killed_leaves_nothing() {
         .await
         .unwrap();
     let child = client.int("test.leave_a_child").await.try_into().unwrap();
-    until("a worker that serves", || server.workers().len() == 1).await;
     let workers = server.workers();
+    assert_eq!(workers.len(), 1);
     assert_eq!(server.dirs().len(), 1);
     // In the middle of a call.
     let (error, ()) = tokio::join!(client.try_call("test.hang", args![]), async {

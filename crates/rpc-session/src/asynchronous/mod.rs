@@ -23,7 +23,7 @@ mod dual {
     #[cfg(unix)]
     use rpc_transport::asynchronous::spawn;
     use rpc_transport::asynchronous::{Incoming, Reader, Stream as Carrier, connect, handshake};
-    use tokio::fs::{File, remove_file as fs_remove, rename as fs_rename};
+    use tokio::fs::File;
     use tokio::io::{AsyncReadExt as ReadExt, AsyncWriteExt as WriteExt};
 
     /// Where an upload comes from.

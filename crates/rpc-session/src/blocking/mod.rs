@@ -5,8 +5,6 @@ mod serve;
 mod wire;
 #[path = "../dual"]
 mod dual {
-    use std::fs::{remove_file as fs_remove, rename as fs_rename};
-
     use super::link::Link;
     use super::wire;
     use rpc_bisync::{as_is as connect_trait, as_is as dyn_trait, as_is as only_sync};

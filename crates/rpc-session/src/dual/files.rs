@@ -1,4 +1,5 @@
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use rpc_proto::{Bulk, Packet, Returned, Value, Values};
@@ -8,7 +9,7 @@ use super::WriteExt as _;
 use super::context::Context;
 use super::payload::{Progress, Sink, Source};
 use super::value::Output;
-use super::{DynRead, DynWrite, File, bisync, fs_remove, fs_rename};
+use super::{DynRead, DynWrite, File, bisync};
 use crate::answer::Answer;
 use crate::{SessionError, names};
 
@@ -163,7 +164,7 @@ impl Files {
     }
 
     /// Downloads the file `name` to `path`, which is there only once it is whole, and says how many
-    /// bytes it has.
+    /// bytes it has. What is there and is no plain file (a pipe, a device) is written to instead.
     ///
     /// # Errors
     /// As [`Files::download_to`].
@@ -173,34 +174,21 @@ impl Files {
         path: &Path,
         progress: Progress<'_>,
     ) -> Result<u64, SessionError> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let result = self.download_part(name, &part, progress).await;
-        match result {
-            Ok(nbytes) => {
-                let renamed = fs_rename(&part, path).await;
-                renamed.map_err(|source| file_failed(path, source))?;
-                Ok(nbytes)
-            }
-            Err(error) => {
-                // The first error counts.
-                let _ = fs_remove(&part).await;
-                Err(error)
-            }
+        let failed = |source| file_failed(path, source);
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let mut file = File::create(path).await.map_err(failed)?;
+            return self.download_to(name, &mut file, progress).await;
         }
-    }
-
-    async fn download_part(
-        &self,
-        name: &str,
-        part: &Path,
-        progress: Progress<'_>,
-    ) -> Result<u64, SessionError> {
-        let failed = |source| file_failed(part, source);
-        let mut file = File::create(part).await.map_err(failed)?;
-        let nbytes = self.download_to(name, &mut file, progress).await?;
-        file.sync_all().await.map_err(failed)?;
+        let (part, part_path) = part_of(path).map_err(failed)?;
+        #[allow(
+            clippy::useless_conversion,
+            reason = "one of the twins has another kind of file"
+        )]
+        let mut part = File::from(part);
+        let nbytes = self.download_to(name, &mut part, progress).await?;
+        part.sync_all().await.map_err(failed)?;
+        let put_in_place = part_path.persist(path);
+        put_in_place.map_err(|error| failed(error.error))?;
         Ok(nbytes)
     }
 
@@ -243,6 +231,22 @@ impl Files {
             .await?
             .try_into()
     }
+}
+
+/// A file beside `path`, for what is to become it; removed when it does not.
+fn part_of(path: &Path) -> io::Result<(std::fs::File, tempfile::TempPath)> {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    let mut part = tempfile::Builder::new();
+    part.prefix(&name).suffix(".part");
+    // As any file that a program makes.
+    #[cfg(unix)]
+    part.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let part = part.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    Ok(part.into_parts())
 }
 
 fn file_failed(path: &Path, source: std::io::Error) -> SessionError {

@@ -63,8 +63,10 @@ impl LocalModule {
     /// Imports a module.
     ///
     /// # Errors
-    /// That module is this one, or imports it.
+    /// That module is this one, or imports it, or more than 1024 modules would hang together.
     pub fn import(&self, module: &Self) -> Result<(), Exception> {
+        /// Modules that a client let go of live on in those that import them.
+        const MOST: usize = 1024;
         let _alone = IMPORTING.lock().unwrap_or_else(PoisonError::into_inner);
         if module.search(|imported| Arc::ptr_eq(&imported.0, &self.0)) {
             return Err(Exception::new(
@@ -72,8 +74,24 @@ impl LocalModule {
                 "a module cannot import itself, nor one that imports it",
             ));
         }
+        let together = self.count() + module.count();
+        if together > MOST {
+            return Err(Exception::runtime(format!(
+                "{together} modules would import each other, more than the limit of {MOST}"
+            )));
+        }
         self.imports().push(module.clone());
         Ok(())
+    }
+
+    /// How many modules there are: this one, and what it imports.
+    fn count(&self) -> usize {
+        let mut count = 0;
+        self.search(|_| {
+            count += 1;
+            false
+        });
+        count
     }
 
     /// Visits the module and what it imports, nearest first and each once, until one is what is
@@ -165,6 +183,21 @@ mod tests {
         for importer in [&b, &c] {
             assert!(importer.import(&a).is_err());
         }
+    }
+
+    #[test]
+    fn a_chain_has_a_limit() {
+        let mut chain = LocalModule::new();
+        let refused = loop {
+            let next = LocalModule::new();
+            if let Err(error) = next.import(&chain) {
+                break error;
+            }
+            chain = next;
+            assert!(chain.count() <= 1024);
+        };
+        assert_eq!(chain.count(), 1024);
+        assert!(refused.message().starts_with("1025 modules"), "{refused}");
     }
 
     #[test]

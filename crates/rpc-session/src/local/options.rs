@@ -3,7 +3,8 @@
 #[non_exhaustive]
 pub struct LocalOptions {
     /// Bytes of memory in all: tensors that the client allocates or holds, and large text and bytes
-    /// while a function is called with them; default 8 GiB.
+    /// while a function is called with them; default 8 GiB. What functions take for themselves does not
+    /// count, and neither do the up to 256 MiB with which a time evaluator empties the caches.
     pub memory: u64,
     /// Handles that a client may hold at once, and as many allocations; default 1,048,576.
     pub handles: usize,

@@ -135,7 +135,7 @@ async fn a_server_that_cannot_list_files_is_named_as_such() {
     assert_eq!(
         error.to_string(),
         "the server has no function \"tvm.rpc.server.listdir\": it cannot list files \
-         (the reference's Python server cannot)"
+         (TVM's own Python server cannot)"
     );
     assert!(matches!(error, SessionError::NoFunction { .. }));
 }

@@ -356,3 +356,31 @@ async fn what_was_downloaded_is_there() {
     session.close().await;
     finish(server).await;
 }
+
+/// A pipe or a device is not replaced by a file.
+#[cfg(unix)]
+#[bisync]
+#[twin_test]
+async fn what_is_no_plain_file_is_written_to() {
+    let server = Server::start(|talk| {
+        talk.function("tvm.rpc.server.download", 5);
+        talk.called(5, ["x".into()]);
+        talk.value(&b"abc"[..]);
+        talk.goodbye()
+    });
+    let session = open(&server).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let reading = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::read(path)
+    });
+    let files = session.files();
+    let nbytes = files.download_file("x", &path, &mut |_, _| ()).await;
+    assert_eq!(nbytes.unwrap(), 3);
+    assert_eq!(reading.join().unwrap().unwrap(), b"abc");
+    session.close().await;
+    finish(server).await;
+}
