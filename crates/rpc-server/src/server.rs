@@ -20,7 +20,7 @@ use tracing::{Instrument, debug, error, info, info_span, warn};
 use crate::offers::Offers;
 #[cfg(unix)]
 use crate::worker::Workers;
-use crate::{Isolation, ServerBuilder, ServerError, admission, registration};
+use crate::{ServerBuilder, ServerError, admission, registration};
 
 /// A server that listens; see [`ServerBuilder`].
 #[derive(Debug)]
@@ -80,8 +80,8 @@ impl Server {
             stop: watch::Sender::new(false),
             #[cfg(unix)]
             workers: match &options.isolation {
-                Isolation::Process(command) => Some(Workers::new(command)),
-                Isolation::InProcess(_) => None,
+                crate::Isolation::Process(command) => Some(Workers::new(command)),
+                crate::Isolation::InProcess(_) => None,
             },
             options,
         };

@@ -8,7 +8,7 @@ use socket2::SockRef;
 use crate::client::{INIT, handshake};
 use crate::functions::on_threads;
 use crate::process::{ServerProcess, kill};
-use crate::service::{Service, within};
+use crate::service::{Service, until, within};
 
 #[tokio::test]
 async fn a_crash_costs_its_session_alone() {
@@ -52,8 +52,10 @@ async fn a_hundred_crashes_leave_nothing() {
     }
     server.client().await.works().await;
     server.is_idle().await;
-    let after = server.descriptors();
-    assert!(after <= before, "{after} file descriptors after {before}");
+    until("its file descriptors to be closed", || {
+        server.descriptors() <= before
+    })
+    .await;
 }
 
 #[tokio::test]

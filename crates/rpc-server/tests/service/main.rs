@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod client;
+mod farm;
 mod functions;
 mod process;
 mod service;

@@ -1,132 +1,17 @@
 //! A server that offers itself at a tracker.
 
-use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use rpc_server::{Isolation, ServerBuilder};
 use rpc_session::args;
-use rpc_tracker::{Tracker, TrackerHandle, TrackerOptions};
-use rpc_tracker_client::asynchronous::{Connect, TrackerClient};
-use rpc_tracker_client::{Allocation, RequestOptions};
+use rpc_tracker::{Tracker, TrackerOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
 use crate::client::Client;
+use crate::farm::{Farm, come, quick};
 use crate::functions::{in_workers, on_threads};
 use crate::service::{KEY, Service, until, within};
-
-/// A tracker that serves until this is dropped.
-struct Farm {
-    addr: SocketAddr,
-    handle: TrackerHandle,
-    served: JoinHandle<()>,
-}
-
-impl Farm {
-    async fn start() -> Self {
-        Self::on_port(0).await
-    }
-
-    async fn on_port(port: u16) -> Self {
-        let options = TrackerOptions::default();
-        let tracker = Tracker::bind("127.0.0.1", port..=port, options).await;
-        Self::of(tracker.unwrap())
-    }
-
-    fn of(tracker: Tracker) -> Self {
-        Self {
-            addr: tracker.local_addr(),
-            handle: tracker.handle(),
-            served: tokio::spawn(tracker.serve()),
-        }
-    }
-
-    /// Ends the tracker, and gives its port.
-    async fn stop(mut self) -> u16 {
-        self.handle.stop();
-        within("the tracker to end", &mut self.served)
-            .await
-            .unwrap();
-        self.addr.port()
-    }
-
-    /// A server that offers itself here, and has little patience.
-    async fn server(&self, isolation: Isolation) -> Service {
-        self.server_with(isolation, |builder| builder).await
-    }
-
-    async fn server_with(
-        &self,
-        isolation: Isolation,
-        build: impl FnOnce(ServerBuilder) -> ServerBuilder,
-    ) -> Service {
-        let tracker = self.addr.into();
-        Service::with(isolation, |builder| {
-            build(
-                builder
-                    .with_tracker(tracker)
-                    .with_poll_interval(Duration::from_millis(20))
-                    .with_longest_pause(Duration::from_millis(20)),
-            )
-        })
-        .await
-    }
-
-    fn free(&self) -> u64 {
-        let summary = self.handle.summary();
-        summary.queues.get(KEY).map_or(0, |queue| queue.free)
-    }
-
-    async fn has_free(&self, count: u64) {
-        until("free devices", || self.free() == count).await;
-    }
-
-    /// The next device, for nobody in particular.
-    async fn take(&self) -> Allocation {
-        let client = TrackerClient::new(self.addr.into());
-        let options = RequestOptions::new(KEY);
-        within("a device", client.request(&options, &Take))
-            .await
-            .unwrap()
-    }
-
-    async fn client(&self) -> Client {
-        let device = self.take().await;
-        come(&device).await.unwrap()
-    }
-}
-
-impl Drop for Farm {
-    fn drop(&mut self) {
-        self.served.abort();
-    }
-}
-
-/// Takes what is granted, and does not go there.
-struct Take;
-
-#[async_trait]
-impl Connect for Take {
-    type Session = Allocation;
-    type Error = Infallible;
-
-    async fn connect(
-        &self,
-        allocation: &Allocation,
-        _: Option<Duration>,
-    ) -> Result<Allocation, Infallible> {
-        Ok(allocation.clone())
-    }
-}
-
-async fn come(device: &Allocation) -> Result<Client, rpc_session::SessionError> {
-    let addr = SocketAddr::new(device.host.parse().unwrap(), device.port);
-    Client::connect(addr, &device.match_key).await
-}
 
 #[tokio::test]
 async fn clients_come_by_way_of_the_tracker_one_after_the_other() {
@@ -319,13 +204,8 @@ async fn misbehave(wrong: Wrong, mut stream: TcpStream) -> Option<()> {
 async fn whatever_is_wrong_with_a_tracker_is_waited_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
-    let service = Service::with(on_threads(), |builder| {
-        builder
-            .with_tracker(addr.into())
-            .with_poll_interval(Duration::from_millis(20))
-            .with_longest_pause(Duration::from_millis(20))
-    })
-    .await;
+    let at_tracker = |builder: rpc_server::ServerBuilder| quick(builder.with_tracker(addr.into()));
+    let service = Service::with(on_threads(), at_tracker).await;
     for wrong in [
         Wrong::Closes,
         Wrong::IsNoTracker,
@@ -355,7 +235,7 @@ async fn tries_have_pauses_in_between() {
         builder.with_tracker(addr.into()).with_longest_pause(pause)
     })
     .await;
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     for _ in 0..5 {
         drop(within("a try", listener.accept()).await.unwrap());
     }

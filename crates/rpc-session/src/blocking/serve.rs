@@ -34,6 +34,8 @@ struct Shared {
 struct State {
     /// A connection is being served.
     serving: bool,
+    /// A connection was served, or was told that it is too late.
+    over: bool,
     /// The same connection, for the thread that ends it.
     connection: Option<(Stream, ServeOptions)>,
     /// An answer is being written.
@@ -46,7 +48,8 @@ impl Expiry {
     /// its way, it has a moment to arrive first; the client is told nothing in the middle of one. To
     /// expire again does nothing.
     ///
-    /// Before a session is being served, or after it, this keeps it from being served any more. A stream
+    /// Before a session is being served, or after it, this keeps it from being served any more; it has a
+    /// moment to begin, so that its client can be told. A stream
     /// whose carrier has no clone for this thread ends where its next answer would begin.
     pub fn expire(&self, limit: Duration) {
         let mut state = self.lock();
@@ -56,6 +59,8 @@ impl Expiry {
         // From here on no answer begins.
         state.expired = Some(limit);
         let Some((mut stream, options)) = state.connection.take() else {
+            // The thread that is about to serve it tells the client.
+            drop(self.wait_while(state, |state| !state.serving && !state.over));
             return;
         };
         let state = self.wait_while(state, |state| state.answering);
@@ -86,6 +91,9 @@ impl Expiry {
         let mut state = self.lock();
         if let Some(limit) = state.expired {
             tell(stream, options, limit);
+            state.over = true;
+            drop(state);
+            self.0.changed.notify_all();
             return Err(ServeError::Expired { limit });
         }
         state.serving = true;
@@ -98,6 +106,7 @@ impl Expiry {
     pub(super) fn unregister(&self) {
         let mut state = self.lock();
         state.serving = false;
+        state.over = true;
         state.connection = None;
         drop(state);
         self.0.changed.notify_all();
