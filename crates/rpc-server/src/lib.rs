@@ -3,7 +3,7 @@
 //!
 //! | module or type | what it is for |
 //! | --- | --- |
-//! | [`ServerBuilder`], [`Server`] | the service, on tokio |
+//! | [`ServerBuilder`], [`Server`], [`ServerHandle`] | the service, on tokio |
 //! | [`Isolation`] | where a session runs: on a thread, or in a worker process of its own |
 //! | [`worker`] | what the program of a worker process calls (Unix) |
 //!

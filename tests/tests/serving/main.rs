@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rpc_tests::ours::{Server, Tracker};
+use rpc_tests::ours::{Server, Tracker, tvm_rpc};
 use rpc_tests::peers::{self, client};
 use rpc_tests::wait_until;
 use serde_json::Value;

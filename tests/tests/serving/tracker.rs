@@ -1,5 +1,6 @@
 //! Trackers and servers, ours and the reference's, and the reference's client.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use super::*;
@@ -106,42 +107,89 @@ fn two_clients_share_a_device_one_after_the_other() {
         let tracker = Tracker::start();
         let _server = Server::at_tracker(key, tracker.addr());
         wait_for_free(tracker.addr(), key, 1);
-        let mut first = holding_client(tracker.addr(), key);
-        let pending = || {
-            let queue = &summary(tracker.addr())["summary"]["queue_info"][key];
-            (queue["free"].as_u64(), queue["pending"].as_u64())
-        };
-        wait_for_free(tracker.addr(), key, 0);
-        let mut second = holding_client(tracker.addr(), key);
+        let mut first = holding_client(tracker.addr(), key, 1);
+        granted(&mut first);
+        let mut second = holding_client(tracker.addr(), key, 1);
         wait_until(SOON, "the second client to wait", || {
-            pending() == (Some(0), Some(1))
+            queue(tracker.addr(), key) == (Some(0), Some(1))
         });
-        first.kill().expect("end the first client");
-        first.wait().expect("wait for the first client");
-        wait_until(SOON, "the second client's turn", || {
-            pending() == (Some(0), Some(0))
-        });
-        second.kill().expect("end the second client");
-        second.wait().expect("wait for the second client");
+        end(first);
+        granted(&mut second);
+        assert_eq!(queue(tracker.addr(), key), (Some(0), Some(0)));
+        end(second);
         wait_for_free(tracker.addr(), key, 1);
     }
 }
 
-/// A client of the reference that requests a device and keeps it.
-fn holding_client(tracker: SocketAddr, key: &str) -> Child {
+/// A client of the reference that requests a device and keeps it. It ends with this process, whatever
+/// happens.
+fn holding_client(tracker: SocketAddr, key: &str, priority: i32) -> Child {
     let code = format!(
         "import sys; from tvm import rpc\n\
-         session = rpc.connect_tracker('{}', {}).request('{key}')\n\
+         session = rpc.connect_tracker('{}', {}).request('{key}', priority={priority})\n\
+         print('granted', flush=True)\n\
          sys.stdin.read()",
         tracker.ip(),
         tracker.port()
     );
     Command::new(std::env::var_os("TVM_RPC_PYTHON").expect("run `cargo xtask interop`"))
         .args(["-B", "-c", &code])
-        // It ends with this process, whatever happens.
         .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("start a client")
+}
+
+/// Waits until the client has its device.
+fn granted(client: &mut Child) {
+    let mut line = String::new();
+    let output = client.stdout.take().expect("it is piped");
+    BufReader::new(output).read_line(&mut line).expect("a line");
+    assert_eq!(line, "granted\n");
+}
+
+fn end(mut client: Child) {
+    client.kill().expect("end a client");
+    client.wait().expect("wait for a client");
+}
+
+/// Devices that are free, and requests that wait.
+fn queue(tracker: SocketAddr, key: &str) -> (Option<u64>, Option<u64>) {
+    let queue = &summary(tracker)["summary"]["queue_info"][key];
+    (queue["free"].as_u64(), queue["pending"].as_u64())
+}
+
+#[test]
+fn the_highest_priority_has_the_device_first() {
+    let key = "board";
+    let tracker = Tracker::start();
+    let server = Server::at_tracker(key, tracker.addr());
+    wait_for_free(tracker.addr(), key, 1);
+    let mut holds = holding_client(tracker.addr(), key, 1);
+    granted(&mut holds);
+    let waiting = |count| {
+        wait_until(SOON, "a client to wait", || {
+            queue(tracker.addr(), key) == (Some(0), Some(count))
+        });
+    };
+    let mut low = holding_client(tracker.addr(), key, 1);
+    waiting(1);
+    let mut high = holding_client(tracker.addr(), key, 5);
+    waiting(2);
+    end(holds);
+    granted(&mut high);
+    assert_eq!(queue(tracker.addr(), key), (Some(0), Some(1)));
+    end(high);
+    granted(&mut low);
+
+    // A device that is lost is offered to nobody, and one that comes goes to who waits.
+    let mut late = holding_client(tracker.addr(), key, 1);
+    waiting(1);
+    drop(server);
+    let _another = Server::at_tracker(key, tracker.addr());
+    granted(&mut late);
+    end(low);
+    end(late);
 }
 
 #[test]
@@ -160,4 +208,24 @@ fn a_tracker_that_restarts_is_found_again() {
         wait_for_free(tracker.addr(), key, 1);
         main_job(tracker.addr(), key);
     }
+}
+
+#[test]
+fn a_client_that_waits_outlives_its_tracker() {
+    let key = "late";
+    let mut tracker = Tracker::start();
+    let address = tracker.addr().to_string();
+    let waiting = tvm_rpc()
+        .args(["call", "rpc.test.addone", "1"])
+        .args(["--tracker", &address, "--key", key])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("start our client");
+    let queued = || queue(tracker.addr(), key).1 == Some(1);
+    wait_until(SOON, "the client to wait", queued);
+    tracker.restart_on_same_port();
+    let _server = Server::at_tracker(key, tracker.addr());
+    let output = waiting.wait_with_output().expect("wait for our client");
+    assert!(output.status.success());
+    assert_eq!(output.stdout, b"2\n");
 }
