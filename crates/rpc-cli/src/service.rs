@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,18 +16,28 @@ pub(crate) struct ListenArgs {
     /// The address to listen at; 0.0.0.0 or :: is all that the machine has
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub(crate) host: String,
+    /// The last port to try [default: 9199, or PORT if that is higher]
+    #[arg(long, value_name = "PORT")]
+    port_end: Option<u16>,
     /// Log nothing but warnings
     #[arg(long)]
     pub(crate) silent: bool,
 }
 
-/// The ports from `port` up to `end`, of which the first free one is taken; 0 lets the system choose.
-pub(crate) fn ports(port: u16, end: Option<u16>, usual: u16) -> std::ops::RangeInclusive<u16> {
+impl ListenArgs {
+    /// The ports from `port` on, of which the first free one is taken; 0 lets the system choose.
+    pub(crate) fn ports(&self, port: u16) -> RangeInclusive<u16> {
+        ports(port, self.port_end)
+    }
+}
+
+fn ports(port: u16, end: Option<u16>) -> RangeInclusive<u16> {
+    /// As far as the reference's services look.
+    const LAST: u16 = 9199;
     match (port, end) {
         (0, _) => 0..=0,
         (port, Some(end)) => port..=end,
-        // The usual range, unless it was left.
-        (port, None) => port..=port.max(usual),
+        (port, None) => port..=port.max(LAST),
     }
 }
 
@@ -78,10 +89,10 @@ mod tests {
 
     #[test]
     fn the_range_of_ports_is_the_usual_one_if_nothing_else_is_said() {
-        assert_eq!(ports(9190, None, 9199), 9190..=9199);
-        assert_eq!(ports(9195, None, 9199), 9195..=9199);
-        assert_eq!(ports(20000, None, 9199), 20000..=20000);
-        assert_eq!(ports(9000, Some(10000), 9199), 9000..=10000);
-        assert_eq!(ports(0, Some(10000), 9199), 0..=0);
+        assert_eq!(ports(9190, None), 9190..=9199);
+        assert_eq!(ports(9195, None), 9195..=9199);
+        assert_eq!(ports(20000, None), 20000..=20000);
+        assert_eq!(ports(9000, Some(10000)), 9000..=10000);
+        assert_eq!(ports(0, Some(10000)), 0..=0);
     }
 }

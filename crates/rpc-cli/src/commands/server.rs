@@ -23,9 +23,6 @@ pub(crate) struct Arguments {
     /// The port; the first free one from here up to --port-end is taken, 0 is any
     #[arg(long, value_name = "PORT", default_value = "9090")]
     port: u16,
-    /// The last port to try [default: 9199]
-    #[arg(long, value_name = "PORT")]
-    port_end: Option<u16>,
     /// The tracker to offer this machine at
     #[arg(long, value_name = "HOST:PORT")]
     tracker: Option<Address>,
@@ -57,7 +54,7 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let ports = service::ports(arguments.port, arguments.port_end, 9199);
+    let ports = arguments.listen.ports(arguments.port);
     let isolation = Isolation::Process(served::worker(&arguments.served)?);
     let mut builder =
         ServerBuilder::new(&arguments.key, isolation).with_slots(arguments.slots.into());

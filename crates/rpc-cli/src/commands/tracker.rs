@@ -14,9 +14,6 @@ pub(crate) struct Arguments {
     /// The port; the first free one from here up to --port-end is taken, 0 is any
     #[arg(long, value_name = "PORT", default_value = "9190")]
     port: u16,
-    /// The last port to try [default: 9199]
-    #[arg(long, value_name = "PORT")]
-    port_end: Option<u16>,
     /// What a client has to know to end the tracker by a request; without it none can
     #[arg(
         long,
@@ -34,7 +31,7 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let ports = service::ports(arguments.port, arguments.port_end, 9199);
+    let ports = arguments.listen.ports(arguments.port);
     let mut options = TrackerOptions::default();
     if let Some(key) = &arguments.stop_key {
         options = options.with_stop_key(key);
