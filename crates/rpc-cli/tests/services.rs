@@ -1,6 +1,6 @@
 //! `tvm-rpc tracker` and `tvm-rpc server` as processes: what they print, how they end, and what becomes
 //! of their sessions.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
     reason = "the lint spares test functions, not their helpers"
@@ -9,6 +9,7 @@
 mod support;
 
 use std::fs;
+use std::io::Read;
 use std::time::Duration;
 
 use rpc_session::blocking::RemoteSession;
@@ -18,9 +19,10 @@ use rpc_transport::Address;
 use rustix::process::Signal;
 use support::{Service, wait_until};
 
+const SERVER: [&str; 6] = ["server", "--port", "0", "--key", "x1", "--test-functions"];
+
 fn server(arguments: &[&str]) -> Service {
-    let all = ["server", "--port", "0", "--key", "x1", "--test-functions"];
-    Service::start(&[&all, arguments].concat())
+    Service::start(&[&SERVER, arguments].concat())
 }
 
 fn connect(address: &Address) -> RemoteSession {
@@ -263,4 +265,72 @@ fn ipv6_and_a_tracker_go_together() {
     let request = rpc_tracker_client::RequestOptions::new("x1");
     let session = RemoteSession::request(&client, &request, &SessionOptions::default()).unwrap();
     assert_eq!(session.peer(), format!("[::1]:{}", server.address().port()));
+}
+
+#[test]
+fn a_large_upload_takes_no_memory() {
+    const SIZE: u64 = 500 << 20;
+    const MOST: u64 = 64 << 20;
+    let service = server(&[]);
+    let session = connect(service.address());
+    session.files().upload("small", b"x").unwrap();
+    let before = support::peak_memory(service.worker());
+    let mut source = std::io::repeat(7).take(SIZE);
+    let files = session.files();
+    files
+        .upload_from("large", SIZE, &mut source, &mut |_, _| ())
+        .unwrap();
+    let grown = support::peak_memory(service.worker()) - before;
+    assert!(grown < MOST, "{grown} bytes for an upload of {SIZE}");
+    let [directory] = &service.session_dirs()[..] else {
+        panic!("one session has one directory");
+    };
+    assert_eq!(fs::metadata(directory.join("large")).unwrap().len(), SIZE);
+}
+
+#[test]
+fn memory_that_the_system_does_not_have_is_refused() {
+    // In KiB.
+    let service = Service::start_limited("ulimit -v 1500000", &SERVER);
+    let session = connect(service.address());
+    let cpu = session.cpu(0);
+    let error = cpu
+        .empty(&[1 << 31], rpc_proto::DataType::UINT8)
+        .unwrap_err();
+    assert!(error.remote().is_some(), "{error:?}");
+    assert_eq!(addone(&session).unwrap(), 2);
+    cpu.tensor(&[1000], &[1.0_f32; 1000]).unwrap();
+}
+
+#[test]
+fn a_file_for_which_there_is_no_room_is_refused() {
+    // In blocks of 512 bytes.
+    let service = Service::start_limited("trap '' XFSZ; ulimit -f 200", &SERVER);
+    let session = connect(service.address());
+    let files = session.files();
+    for size in [200_000, 2_000_000] {
+        let error = files.upload("large", &vec![1; size]).unwrap_err();
+        assert!(error.remote().is_some(), "{error:?}");
+        assert!(files.download("large").unwrap_err().remote().is_some());
+        assert_eq!(files.list("").unwrap(), Vec::<String>::new());
+    }
+    files.upload("small", &[1; 1000]).unwrap();
+    assert_eq!(files.download("small").unwrap(), [1; 1000]);
+}
+
+#[test]
+fn what_a_client_leaks_goes_with_it() {
+    const HANDLES: usize = 1000;
+    let service = server(&[]);
+    let session = connect(service.address());
+    let make = session.function("rpc.test.add_to_lhs").unwrap();
+    let leaked: Vec<_> = (0..HANDLES)
+        .map(|_| make.call(args![1_i64]).unwrap())
+        .collect();
+    std::mem::forget(leaked);
+    session.close();
+    wait_until("the session to be gone", || {
+        service.session_dirs().is_empty()
+    });
+    assert_eq!(addone(&connect(service.address())).unwrap(), 2);
 }

@@ -35,8 +35,23 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::spawn(command(arguments))
+    }
+
+    /// Starts it in a shell, after commands that limit what it may take.
+    pub(crate) fn start_limited(limits: &str, arguments: &[&str]) -> Self {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("{limits}; exec \"$@\"")])
+            .arg("sh")
+            .arg(env!("CARGO_BIN_EXE_tvm-rpc"))
+            .args(arguments);
+        Self::spawn(shell)
+    }
+
+    fn spawn(mut command: Command) -> Self {
         let temporary = TempDir::new().unwrap();
-        let mut child = command(arguments)
+        let mut child = command
             .env("TMPDIR", temporary.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -157,6 +172,14 @@ pub(crate) fn cpu_ticks(process: u32) -> u64 {
     stat(process, 11)
         .and_then(|ticks| ticks.parse().ok())
         .unwrap_or(0)
+}
+
+/// The most memory that it ever had, in bytes.
+pub(crate) fn peak_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kib.unwrap().trim().parse::<u64>().unwrap() << 10
 }
 
 pub(crate) fn kill(process: u32) {
