@@ -31,7 +31,7 @@
 //! The conversation is the same, letter for letter. Beyond it:
 //!
 //! * What a connection offered and asked for is gone with it, at once; also without UPDATE_INFO, and
-//!   whatever its match keys look like. A queue is forgotten when nothing is in it.
+//!   whatever its match keys look like. A queue is forgotten when nothing is in it and no server of its key has registered.
 //! * A greeting and frames may come in pieces of any size, or all in one.
 //! * A device that is granted while its client goes away is offered on, as far as the tracker can know:
 //!   it looks whether the client is still there before it writes, and a grant that was not written whole

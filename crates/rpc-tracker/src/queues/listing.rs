@@ -6,17 +6,19 @@ use rpc_proto::tracker::{Port, QueueStatus, Reply, ServerAddr, ServerInfo, Summa
 
 use super::{ConnectionId, Queues};
 
+/// Keys that are remembered when their servers are gone.
+const REMEMBERED: usize = 1024;
+
 impl Queues {
     /// The queues and the servers that are connected.
     ///
-    /// A queue is listed while something is in it, and while a server of its key is connected, as busy
-    /// as that may be.
+    /// A queue is listed while something is in it, and from when a server of its key registered, however
+    /// busy or gone that is by now, as the reference does; of such keys 1024 are remembered.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let mut queues: BTreeMap<_, _> = self
-            .servers
-            .values()
-            .flat_map(ServerInfo::device_keys)
+        let connected = self.servers.values().flat_map(ServerInfo::device_keys);
+        let mut queues: BTreeMap<_, _> = connected
+            .chain(self.known.iter().map(String::as_str))
             .map(|key| (key.to_owned(), QueueStatus::default()))
             .collect();
         let used = self.queues.iter();
@@ -68,6 +70,11 @@ impl Queues {
                 key: info.key,
                 addr: Some(addr),
             };
+            for key in info.device_keys() {
+                if self.known.len() < REMEMBERED {
+                    self.known.insert(key.to_owned());
+                }
+            }
             self.servers.insert(from, info);
         }
         Reply::Done

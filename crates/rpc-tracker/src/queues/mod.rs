@@ -1,6 +1,6 @@
 //! The state of a tracker: who offers what, and who waits for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rpc_proto::tracker::{Allocation, Priority, Reply, Request, ServerInfo};
@@ -67,6 +67,8 @@ pub struct Queues {
     servers: BTreeMap<ConnectionId, ServerInfo>,
     /// Those that are not empty.
     queues: BTreeMap<Arc<str>, Queue>,
+    /// Keys of servers that registered here, also of those that are gone: a summary lists them.
+    known: BTreeSet<String>,
     last_id: u64,
     last_sequence: Sequence,
 }
@@ -93,6 +95,7 @@ impl Queues {
             connections: BTreeMap::new(),
             servers: BTreeMap::new(),
             queues: BTreeMap::new(),
+            known: BTreeSet::new(),
             last_id: 0,
             last_sequence: 0,
         }
