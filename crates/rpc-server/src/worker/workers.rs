@@ -68,8 +68,9 @@ impl Workers {
             }
         }
         let mut gone = tokio::select! {
-            gone = self.gone() => gone,
+            biased;
             () = self.changed.notified() => return None,
+            gone = self.gone() => gone,
         };
         Some(match gone.end().await {
             Ok(status) => describe(status),

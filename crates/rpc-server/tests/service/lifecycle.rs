@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use crate::process::{ServerProcess, own_children, runs};
 use crate::service::{Service, until};
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_stopped_ends_its_sessions() {
     for mut service in Service::both(|builder| builder.with_slots(2)).await {
         let idle = service.client().await;

@@ -103,7 +103,7 @@ impl ServerProcess {
     /// Waits until it has nothing but a worker that waits.
     pub(crate) async fn is_idle(&self) {
         until("an idle server", || {
-            self.workers().len() == 1 && self.dirs().is_empty()
+            matches!(self.workers()[..], [pid] if runs(pid)) && self.dirs().is_empty()
         })
         .await;
     }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rpc_server::ServerBuilder;
 use rpc_session::args;
 use rpc_tracker::{Tracker, TrackerOptions};
+use rpc_tracker_client::Port;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -126,7 +128,9 @@ async fn the_limit_of_a_session_does_not_use_up_a_match_key_if_it_is_nonsense() 
 #[tokio::test]
 async fn a_tracker_that_restarts_is_found_again() {
     let farm = Farm::start().await;
-    let service = farm.server(in_workers()).await;
+    // What was on offer is offered again, and not given up.
+    let patient = |builder: ServerBuilder| builder.with_patience(Duration::from_secs(3600));
+    let service = farm.server_with(in_workers(), patient).await;
     farm.has_free(1).await;
     let port = farm.stop().await;
     let farm = Farm::on_port(port).await;
@@ -204,7 +208,7 @@ async fn misbehave(wrong: Wrong, mut stream: TcpStream) -> Option<()> {
 async fn whatever_is_wrong_with_a_tracker_is_waited_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
-    let at_tracker = |builder: rpc_server::ServerBuilder| quick(builder.with_tracker(addr.into()));
+    let at_tracker = |builder: ServerBuilder| quick(builder.with_tracker(addr.into()));
     let service = Service::with(on_threads(), at_tracker).await;
     for wrong in [
         Wrong::Closes,
@@ -245,17 +249,19 @@ async fn tries_have_pauses_in_between() {
 #[tokio::test]
 async fn the_tracker_is_told_where_the_server_is() {
     let farm = Farm::start().await;
-    let _plain = farm.server(on_threads()).await;
-    until("the server", || farm.handle.summary().servers.len() == 1).await;
-    let _custom = farm
-        .server_with(on_threads(), |builder| {
-            builder.with_custom_addr("lab.example")
-        })
-        .await;
-    until("the servers", || farm.handle.summary().servers.len() == 2).await;
-    let servers = format!("{:?}", farm.handle.summary().servers);
-    assert!(servers.contains("server:board"), "{servers}");
-    assert!(servers.contains("lab.example"), "{servers}");
+    let custom = |builder: ServerBuilder| builder.with_custom_addr("lab.example");
+    let service = farm.server_with(on_threads(), custom).await;
+    let device = farm.take().await;
+    assert_eq!(device.host, "lab.example");
+    assert_eq!(device.port, service.addr.port());
+    let servers = farm.handle.summary().servers;
+    let [server] = &servers[..] else {
+        panic!("one server, not {servers:?}");
+    };
+    assert_eq!(server.key, "server:board");
+    let addr = server.addr.as_ref().unwrap();
+    assert_eq!(addr.host.as_deref(), Some("lab.example"));
+    assert_eq!(addr.port, Port::Number(service.addr.port().into()));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{env, fs};
 use rpc_server::{Isolation, WorkerCommand};
 use tempfile::TempDir;
 
-use crate::process::{ServerProcess, kill};
+use crate::process::{ServerProcess, arguments, kill};
 use crate::service::{Service, until};
 
 #[tokio::test]
@@ -39,6 +39,24 @@ async fn one_that_dies_before_its_session_is_replaced() {
     .await;
 }
 
+/// The first one hears of its session, and is gone. The client notices nothing.
+#[tokio::test]
+async fn one_that_dies_on_its_session_is_replaced() {
+    let folder = TempDir::new().unwrap();
+    let first = folder.path().join("first");
+    let script = format!(
+        "if mkdir {}; then read line; exit 1; fi; exec {} {}",
+        first.display(),
+        env::current_exe().unwrap().display(),
+        arguments("worker_process").join(" ")
+    );
+    let command = WorkerCommand::new("/bin/sh").arg("-c").arg(script);
+    let service = Service::with(Isolation::Process(command), |builder| builder).await;
+    until("the first one", || first.exists()).await;
+    service.serves().await;
+    service.serves().await;
+}
+
 #[tokio::test]
 async fn one_that_cannot_be_started_costs_no_server() {
     for program in ["/no such program", "/bin/false", "/bin/true"] {
@@ -57,9 +75,12 @@ async fn one_that_cannot_be_started_costs_no_server() {
 
 #[tokio::test]
 async fn a_program_that_is_replaced_goes_on_serving() {
-    let folder = TempDir::new().unwrap();
+    let this = env::current_exe().unwrap();
+    // A second name. A copy could not be run while another thread starts a process, which has the file
+    // open for writing for a moment, as this one has.
+    let folder = TempDir::new_in(this.parent().unwrap()).unwrap();
     let program = folder.path().join("server");
-    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    fs::hard_link(this, &program).unwrap();
     let server = ServerProcess::of(&program);
     server.client().await.works().await;
     fs::remove_file(&program).unwrap();
@@ -73,7 +94,7 @@ async fn a_program_that_is_replaced_goes_on_serving() {
 #[tokio::test]
 async fn a_worker_that_nobody_started_says_so() {
     let mut command = std::process::Command::new(env::current_exe().unwrap());
-    command.args(crate::process::arguments("worker_process"));
+    command.args(arguments("worker_process"));
     let output = command.stdin(std::process::Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     let told = String::from_utf8_lossy(&output.stderr);
