@@ -107,6 +107,8 @@ pub(crate) fn start_logs(verbose: bool, usual: Option<&str>) -> Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // That a log cannot be written would be told to standard error as well, and end what was going on.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
     Ok(())

@@ -319,6 +319,20 @@ fn a_file_for_which_there_is_no_room_is_refused() {
 }
 
 #[test]
+fn a_log_for_which_there_is_no_room_ends_nothing() {
+    let tracker = Service::start_limited("exec 2>/dev/full", &["tracker", "--port", "0"]);
+    let at = tracker.address().to_string();
+    let arguments = [&SERVER[..], &["--tracker", &at]].concat();
+    let _server = Service::start_limited("exec 2>/dev/full", &arguments);
+    let client = TrackerClient::new(tracker.address().clone());
+    let request = rpc_tracker_client::RequestOptions::new("x1");
+    for _ in 0..2 {
+        let session = RemoteSession::request(&client, &request, &SessionOptions::default());
+        assert_eq!(addone(&session.unwrap()).unwrap(), 2);
+    }
+}
+
+#[test]
 fn what_a_client_leaks_goes_with_it() {
     const HANDLES: usize = 1000;
     let service = server(&[]);
