@@ -24,6 +24,12 @@ impl Shape {
             .into_iter()
             .try_fold(1_u64, |product, size| product.checked_mul(size?))
     }
+
+    /// Bytes of a tensor of this shape with such elements, or `None` when it has no such size.
+    #[must_use]
+    pub fn nbytes(&self, dtype: DataType) -> Option<u64> {
+        dtype.bytes_of(self.elements()?)
+    }
 }
 
 impl Deref for Shape {
@@ -67,7 +73,7 @@ impl TensorView {
     /// Bytes of all elements, or `None` when the shape has no such size.
     #[must_use]
     pub fn nbytes(&self) -> Option<u64> {
-        self.dtype.bytes_of(self.shape.elements()?)
+        self.shape.nbytes(self.dtype)
     }
 }
 

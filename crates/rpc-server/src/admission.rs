@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use rpc_proto::codes::HandshakeCode;
 use rpc_proto::handshake::{SessionKey, put_refuse};
-use rpc_transport::TransportError;
 use rpc_transport::asynchronous::introduction;
+use rpc_transport::{Chain, TransportError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use crate::error::chain;
 use crate::places::Place;
 use crate::server::{Shared, remove};
 use crate::session::InProcess;
@@ -69,7 +68,7 @@ async fn let_in<'s>(
             return None;
         }
         Err(error) => {
-            warn!("turned away: {}", chain(&error));
+            warn!("turned away: {}", Chain(&error));
             return None;
         }
     };

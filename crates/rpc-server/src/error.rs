@@ -29,10 +29,3 @@ pub enum ServerError {
         source: io::Error,
     },
 }
-
-/// An error and its sources, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let all = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<_> = all.map(ToString::to_string).collect();
-    texts.join(": ")
-}

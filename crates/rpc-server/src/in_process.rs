@@ -6,15 +6,14 @@ use std::{fs, io, thread};
 
 use rpc_session::ServeOptions;
 use rpc_session::blocking::{Constructors, Expiry, serve as serve_blocking};
-use rpc_transport::ConnectOptions;
 use rpc_transport::blocking::accepted;
+use rpc_transport::{Chain, ConnectOptions};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tracing::{Span, info, warn};
 
 use crate::SessionContext;
-use crate::error::chain;
 use crate::session::{InProcess, unprepared};
 
 /// A session on its thread. When this is dropped, its connection is closed, so that the thread ends as soon
@@ -103,11 +102,11 @@ pub(crate) fn start(
 fn run(socket: StdStream, constructors: &Constructors, options: &ServeOptions, expiry: &Expiry) {
     let stream = match accepted(socket, &ConnectOptions::default()) {
         Ok(stream) => stream,
-        Err(error) => return warn!("session ended: {}", chain(&error)),
+        Err(error) => return warn!("session ended: {}", Chain(&error)),
     };
     match serve_blocking(stream, constructors, options, expiry) {
         Ok(()) => info!("session ended"),
-        Err(error) => warn!("session ended: {}", chain(&error)),
+        Err(error) => warn!("session ended: {}", Chain(&error)),
     }
 }
 

@@ -8,11 +8,10 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use rpc_proto::tracker::{Port, ServerAddr, ServerInfo};
 use rpc_tracker_client::asynchronous::TrackerConnection;
 use rpc_tracker_client::{TrackerClientError, TrackerClientOptions};
-use rpc_transport::Address;
+use rpc_transport::{Address, Chain};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::{info, warn};
 
-use crate::error::chain;
 use crate::server::Shared;
 
 /// Offers the device at the tracker, for ever: whatever fails is tried again, after pauses that grow.
@@ -34,7 +33,7 @@ pub(crate) async fn run(shared: &Shared, tracker: &Address, local_addr: SocketAd
             let Err(error) = stay(shared, tracker, port, &mut registered).await;
             shared.offers().connection_lost();
             let pause = pauses.next().unwrap_or(shared.options.longest_pause);
-            warn!(%tracker, error = chain(&error), "not registered; trying again in {pause:?}");
+            warn!(%tracker, error = Chain(&error).to_string(), "not registered; trying again in {pause:?}");
             sleep(pause).await;
             if registered {
                 // The tracker was there, so that it may be back soon.

@@ -10,12 +10,12 @@ use std::time::Duration;
 use std::{env, io};
 
 use rpc_proto::handshake::{SessionKey, put_accept};
+use rpc_transport::asynchronous::Acceptor;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
-use tracing::{Instrument, debug, error, info, info_span, warn};
+use tokio::time::timeout;
+use tracing::{Instrument, error, info, info_span, warn};
 
 use crate::offers::Offers;
 #[cfg(unix)]
@@ -25,7 +25,7 @@ use crate::{ServerBuilder, ServerError, admission, registration};
 /// A server that listens; see [`ServerBuilder`].
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    acceptor: Acceptor,
     local_addr: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -65,11 +65,8 @@ impl Server {
         put_accept(&format!("server:{key}"), options.limits, &mut accept)?;
         let work_dirs = work_dirs(options.work_dir.as_deref())?;
         let listener = rpc_transport::listen(host, ports)?;
-        let listener = listener
-            .set_nonblocking(true)
-            .and_then(|()| TcpListener::from_std(listener))
-            .map_err(ServerError::Socket)?;
-        let local_addr = listener.local_addr().map_err(ServerError::Socket)?;
+        let acceptor = Acceptor::new(listener).map_err(ServerError::Socket)?;
+        let local_addr = acceptor.local_addr().map_err(ServerError::Socket)?;
         let shared = Shared {
             accept,
             work_dirs,
@@ -86,7 +83,7 @@ impl Server {
             options,
         };
         Ok(Self {
-            listener,
+            acceptor,
             local_addr,
             shared: Arc::new(shared),
         })
@@ -113,7 +110,7 @@ impl Server {
     /// thread goes on until its function returns.
     pub async fn serve(self) {
         let Self {
-            listener,
+            mut acceptor,
             local_addr,
             shared,
         } = self;
@@ -121,13 +118,13 @@ impl Server {
         async {
             let mut connections = JoinSet::new();
             tokio::select! {
-                never = accept(&listener, &shared, &mut connections) => match never {},
+                never = accept(&mut acceptor, &shared, &mut connections) => match never {},
                 never = register(&shared, local_addr) => match never {},
                 never = keep_workers(&shared) => match never {},
                 () = shared.stopped() => {}
             }
             // New clients are refused before those that are here lose their sessions.
-            drop(listener);
+            drop(acceptor);
             shared.end(connections).await;
             info!("the server has ended");
         }
@@ -161,64 +158,28 @@ impl ServerHandle {
 
 /// Accepts for ever; each connection is a task of its own.
 async fn accept(
-    listener: &TcpListener,
+    acceptor: &mut Acceptor,
     shared: &Arc<Shared>,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
     let handshakes = Arc::new(Semaphore::new(shared.options.handshakes));
-    let mut is_short = false;
     loop {
         let permit = Arc::clone(&handshakes).acquire_owned().await;
         tokio::select! {
-            accepted = next(listener, &mut is_short) => {
-                if let Some((socket, peer)) = accepted {
-                    let span = info_span!("connection", %peer);
-                    let shared = Arc::clone(shared);
-                    let connection = async move {
-                        admission::admit(&shared, socket, peer, permit.ok()).await;
-                    };
-                    connections.spawn(connection.instrument(span));
-                }
+            (socket, peer) = acceptor.accept() => {
+                let peer = canonical(peer);
+                let span = info_span!("connection", %peer);
+                let shared = Arc::clone(shared);
+                let connection = async move {
+                    admission::admit(&shared, socket, peer, permit.ok()).await;
+                };
+                connections.spawn(connection.instrument(span));
             }
             Some(ended) = connections.join_next() => {
                 if let Err(error) = ended {
                     error!(%error, "a connection failed inside of the server");
                 }
             }
-        }
-    }
-}
-
-/// The next connection; `None` if that failed, which is never the end of a server.
-///
-/// `is_short` is whether the system had nothing left for a connection the last time: that is told when
-/// it begins and when it is over, and not each time.
-async fn next(listener: &TcpListener, is_short: &mut bool) -> Option<(TcpStream, SocketAddr)> {
-    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    const PAUSE: Duration = Duration::from_millis(100);
-    match listener.accept().await {
-        Ok((socket, peer)) => {
-            if std::mem::take(is_short) {
-                info!("connections are accepted again");
-            }
-            Some((socket, canonical(peer)))
-        }
-        // The peer's own doing.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ConnectionAborted | ConnectionReset | Interrupted
-            ) =>
-        {
-            debug!(%error, "a connection was gone before it was accepted");
-            None
-        }
-        Err(error) => {
-            if !std::mem::replace(is_short, true) {
-                warn!(%error, "no connection can be accepted, until others end");
-            }
-            sleep(PAUSE).await;
-            None
         }
     }
 }

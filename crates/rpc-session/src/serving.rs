@@ -6,7 +6,7 @@ use std::time::Duration;
 use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
 use rpc_proto::endpoint::EndpointError;
 use rpc_proto::{Dialect, Limits, Packet, ServerEndpoint};
-use rpc_transport::TransportError;
+use rpc_transport::{Chain, TransportError};
 
 /// How sessions are served.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,11 +117,7 @@ pub(crate) fn expired_packet(options: &ServeOptions, limit: Duration) -> Vec<u8>
 /// The packets that tell a client that it broke the protocol: an exception, and that the session ends.
 pub(crate) fn broken_packets(endpoint: &ServerEndpoint, error: &EndpointError) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut text = error.to_string();
-    if let EndpointError::Malformed(source) = error {
-        text = format!("{text}: {source}");
-    }
-    endpoint.answer_exception(&text, &mut out);
+    endpoint.answer_exception(&Chain(error).to_string(), &mut out);
     // It has no body, so that no limit is in its way.
     let _ = endpoint.answer(&Packet::Shutdown, &mut out);
     out

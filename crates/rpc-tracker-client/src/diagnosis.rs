@@ -3,7 +3,7 @@ use std::fmt;
 use rpc_proto::tracker::Summary;
 
 use crate::TrackerClientError;
-use crate::error::Chain;
+use rpc_transport::Chain;
 
 /// Why a request for a key would wait or fail, as far as the tracker can be asked.
 ///

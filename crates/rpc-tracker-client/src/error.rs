@@ -216,21 +216,6 @@ impl Error for Exhausted {
     }
 }
 
-/// An error with all that it came from.
-pub(crate) struct Chain<'a>(pub(crate) &'a dyn Error);
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
-    }
-}
-
 fn tries(count: u32) -> String {
     match count {
         1 => "1 try".to_owned(),

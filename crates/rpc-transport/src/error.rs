@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use std::{fmt, io};
@@ -132,5 +133,32 @@ impl TransportError {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
         let reset = |kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset);
         matches!(self, Self::Io { source, .. } if reset(source.kind()))
+    }
+}
+
+/// An error and its sources, in one line, for logs and for messages that have no source of their own.
+///
+/// ```
+/// use std::io;
+/// use rpc_transport::{Chain, TransportError};
+///
+/// let error = TransportError::Connect {
+///     peer: "10.0.0.7:9190".to_owned(),
+///     source: io::Error::other("no route"),
+/// };
+/// assert_eq!(Chain(&error).to_string(), "cannot connect to 10.0.0.7:9190: no route");
+/// ```
+#[derive(Debug)]
+pub struct Chain<'e>(pub &'e dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
     }
 }

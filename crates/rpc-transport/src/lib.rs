@@ -11,11 +11,13 @@
 //! | `Stream` | a connection to one peer, with deadlines; on anything that reads and writes |
 //! | `accepted` | a TCP stream on a socket that a listener accepted |
 //! | `handshake` | says who we are to a server |
+//! | `Acceptor` | accepts connections, whatever happens to single ones (async) |
 //! | `introduction` | hears who a client is, as its server (async) |
 //! | `TrackerStream` | a conversation with a tracker |
 //! | `Incoming` | packets as they come in, payloads straight into the caller's memory |
 //!
-//! And one for both: [`listen`], which opens a listener on the first free port of a range.
+//! And for both: [`listen`], which opens a listener on the first free port of a range, and `configure`,
+//! the options of a socket.
 //!
 //! They differ where blocking and waiting differ:
 //!
@@ -88,6 +90,8 @@ pub mod blocking;
 
 pub use address::{Address, ParseAddressError};
 pub use deadline::{Deadline, Step};
-pub use error::TransportError;
+pub use error::{Chain, TransportError};
 pub use listen::listen;
 pub use options::ConnectOptions;
+#[cfg(any(feature = "sync", feature = "async"))]
+pub use socket::configure;

@@ -5,16 +5,23 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::ConnectOptions;
-
 /// What systems take for the time between probes: whole seconds in 15 bits.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(i16::MAX as u64);
 
-/// No delay (each message leaves in one write already) and keep-alive.
-pub(crate) fn configure(socket: SockRef<'_>, options: &ConnectOptions) -> io::Result<()> {
+/// Has a TCP socket send without delay (each message leaves in one write already), and probes a peer
+/// that is silent for as long as `keep_alive`; see [`ConnectOptions::keep_alive`]. What `connect` and
+/// `accepted` do by themselves.
+///
+/// # Errors
+/// The system refuses: the peer may be gone already.
+pub fn configure<'s>(
+    socket: impl Into<SockRef<'s>>,
+    keep_alive: Option<Duration>,
+) -> io::Result<()> {
+    let socket = socket.into();
     socket.set_tcp_nodelay(true)?;
-    if let Some(idle) = options.keep_alive {
+    if let Some(idle) = keep_alive {
         let idle = idle.clamp(SHORTEST, LONGEST);
         let probes = TcpKeepalive::new().with_time(idle).with_interval(idle);
         socket.set_tcp_keepalive(&probes)?;
@@ -40,6 +47,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::ConnectOptions;
 
     fn socket() -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -50,7 +58,7 @@ mod tests {
     fn small_messages_do_not_wait_and_idle_peers_are_probed() {
         let stream = socket();
         let socket = SockRef::from(&stream);
-        configure(SockRef::from(&stream), &ConnectOptions::default()).unwrap();
+        configure(&stream, ConnectOptions::default().keep_alive).unwrap();
         assert!(socket.tcp_nodelay().unwrap());
         assert!(socket.keepalive().unwrap());
         assert_eq!(
@@ -63,7 +71,7 @@ mod tests {
     fn no_probes_if_none_are_wanted() {
         let stream = socket();
         let options = ConnectOptions::default().with_keep_alive(None);
-        configure(SockRef::from(&stream), &options).unwrap();
+        configure(&stream, options.keep_alive).unwrap();
         assert!(!SockRef::from(&stream).keepalive().unwrap());
     }
 
@@ -71,7 +79,7 @@ mod tests {
     fn any_time_between_probes_is_taken() {
         for idle in [Duration::ZERO, Duration::from_millis(1), Duration::MAX] {
             let options = ConnectOptions::default().with_keep_alive(Some(idle));
-            configure(SockRef::from(&socket()), &options).unwrap();
+            configure(&socket(), options.keep_alive).unwrap();
         }
     }
 

@@ -1,11 +1,10 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::EndpointError;
 use super::reply::{Expected, Reply};
+use super::{EndpointError, Next, next};
 use crate::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
 use crate::limits::within;
-use crate::packet::{self, Frame};
 use crate::{Dialect, Limits, OverLimit, Packet};
 
 /// The client's end of a session; see the [module](super) for how to drive it.
@@ -111,19 +110,12 @@ impl<T> ClientEndpoint<T> {
     /// # Errors
     /// The peer broke the protocol such that what follows cannot be trusted.
     pub fn receive<'b>(&mut self, input: &'b [u8]) -> Result<Received<'b, T>, EndpointError> {
-        let mut consumed = 0;
-        let (head_len, payload) = loop {
-            match packet::scan(&input[consumed..], self.dialect, self.limits)? {
-                Frame::Empty => consumed += packet::LENGTH_LEN,
-                Frame::Incomplete { needed } => {
-                    return Ok(Received::Incomplete { consumed, needed });
-                }
-                Frame::Packet { head, payload } => break (head, payload),
+        let (head, payload, end) = match next(input, self.dialect, self.limits)? {
+            Next::Incomplete { consumed, needed } => {
+                return Ok(Received::Incomplete { consumed, needed });
             }
+            Next::Packet { head, payload, end } => (head, payload, end),
         };
-        // The head is part of the input, so its length fits.
-        let end = consumed + usize::try_from(head_len).unwrap_or(usize::MAX);
-        let head = &input[consumed..end];
         let packet = Packet::decode(head, payload, self.dialect, self.limits);
         if let Ok(Packet::Shutdown) = packet {
             return Ok(Received::Ended { text: None });

@@ -82,8 +82,9 @@ pub use client::{ClientEndpoint, Received, RequestError};
 pub use reply::Reply;
 pub use server::{Asked, Refusal, ServerEndpoint};
 
-use crate::DecodeError;
 use crate::codes::PacketCode;
+use crate::packet::{self, Frame};
+use crate::{DecodeError, Dialect, Limits};
 
 /// A peer that does not follow the protocol. The session is over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,4 +109,32 @@ pub enum EndpointError {
         /// What was asked for.
         expected: u64,
     },
+}
+
+/// The first packet of an input that says something; those of no bytes mean nothing.
+enum Next<'b> {
+    /// `consumed` bytes are done with, and `needed` bytes have to be there behind those.
+    Incomplete { consumed: usize, needed: u64 },
+    Packet {
+        head: &'b [u8],
+        payload: u64,
+        /// Where the head ends in the input.
+        end: usize,
+    },
+}
+
+fn next(input: &[u8], dialect: Dialect, limits: Limits) -> Result<Next<'_>, DecodeError> {
+    let mut consumed = 0;
+    loop {
+        match packet::scan(&input[consumed..], dialect, limits)? {
+            Frame::Empty => consumed += packet::LENGTH_LEN,
+            Frame::Incomplete { needed } => return Ok(Next::Incomplete { consumed, needed }),
+            Frame::Packet { head, payload } => {
+                // The head is part of the input, so its length fits.
+                let end = consumed + usize::try_from(head).unwrap_or(usize::MAX);
+                let head = &input[consumed..end];
+                return Ok(Next::Packet { head, payload, end });
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
-use super::EndpointError;
+use super::{EndpointError, Next, next};
 use crate::codes::{PROTOCOL_VERSION, PacketCode};
-use crate::packet::{self, Frame, encode_returned};
+use crate::packet::encode_returned;
 use crate::{Bulk, DecodeError, Dialect, Limits, OverLimit, Packet, Returned, Value};
 
 /// Text and bytes of a result from this length on are sent from where they lie, instead of being
@@ -98,19 +98,12 @@ impl ServerEndpoint {
     /// # Errors
     /// The client broke the protocol such that what follows cannot be trusted.
     pub fn receive<'b>(&self, input: &'b [u8]) -> Result<Asked<'b>, EndpointError> {
-        let mut consumed = 0;
-        let (head_len, payload) = loop {
-            match packet::scan(&input[consumed..], self.dialect, self.limits)? {
-                Frame::Empty => consumed += packet::LENGTH_LEN,
-                Frame::Incomplete { needed } => {
-                    return Ok(Asked::Incomplete { consumed, needed });
-                }
-                Frame::Packet { head, payload } => break (head, payload),
+        let (head, payload, end) = match next(input, self.dialect, self.limits)? {
+            Next::Incomplete { consumed, needed } => {
+                return Ok(Asked::Incomplete { consumed, needed });
             }
+            Next::Packet { head, payload, end } => (head, payload, end),
         };
-        // The head is part of the input, so its length fits.
-        let end = consumed + usize::try_from(head_len).unwrap_or(usize::MAX);
-        let head = &input[consumed..end];
         let refused = |refusal| Asked::Refused {
             consumed: end,
             payload,

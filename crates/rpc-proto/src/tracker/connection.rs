@@ -3,10 +3,10 @@
 use std::mem;
 
 use super::json::MessageError;
-use super::{Reply, Request};
+use super::{Reply, Request, frame};
 use crate::codes::TRACKER_MAGIC;
 use crate::handshake::ForeignAnswer;
-use crate::wire::{Put, Reader};
+use crate::wire::Put;
 use crate::{DecodeError, Limits, OverLimit};
 
 /// One connection to a tracker, seen from the client: bytes in, bytes and events out.
@@ -206,7 +206,7 @@ impl Connection {
 
     fn greeting(&mut self, input: &[u8]) -> Result<Option<Event>, ConnectionError> {
         let magic = TRACKER_MAGIC.to_le_bytes();
-        let behind = self.fill(4, input);
+        let behind = frame::fill(&mut self.received, 4, input);
         if !magic.starts_with(&self.received) {
             return Err(ConnectionError::NotATracker {
                 answer: ForeignAnswer::new(self.received.iter().chain(behind).copied()),
@@ -223,11 +223,11 @@ impl Connection {
     }
 
     fn reply(&mut self, input: &[u8]) -> Result<Option<Event>, ConnectionError> {
-        let behind = self.fill(4, input);
+        let behind = frame::fill(&mut self.received, 4, input);
         let Some(length) = self.frame_length()? else {
             return Ok(None);
         };
-        let behind = self.fill(length, behind);
+        let behind = frame::fill(&mut self.received, length, behind);
         if self.received.len() < length {
             return Ok(None);
         }
@@ -238,29 +238,8 @@ impl Connection {
         Ok(Some(Event::Reply(Reply::decode(&frame[4..])?)))
     }
 
-    /// Bytes of the frame with its length field, once that is there.
     fn frame_length(&self) -> Result<Option<usize>, DecodeError> {
-        const FIELD: &str = "length of a tracker's frame";
-        let Some(field) = self.received.first_chunk::<4>() else {
-            return Ok(None);
-        };
-        match Reader::new(field, 0).count(FIELD, self.limits.tracker_reply)? {
-            0 => Err(DecodeError::unexpected(
-                FIELD,
-                0,
-                "a length of at least 1",
-                0,
-            )),
-            length => Ok(Some(4 + length as usize)),
-        }
-    }
-
-    /// Moves bytes from `input` until `length` bytes are received; returns those that are left.
-    fn fill<'a>(&mut self, length: usize, input: &'a [u8]) -> &'a [u8] {
-        let missing = length.saturating_sub(self.received.len());
-        let (part, behind) = input.split_at(missing.min(input.len()));
-        self.received.extend_from_slice(part);
-        behind
+        frame::length(&self.received, self.limits.tracker_reply)
     }
 }
 

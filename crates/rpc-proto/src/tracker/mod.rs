@@ -9,6 +9,7 @@
 //! side of one connection, and [`ServingConnection`] the tracker's.
 
 mod connection;
+mod frame;
 mod json;
 mod message;
 mod reply;

@@ -2,14 +2,12 @@
 
 use std::mem;
 
-use super::Request;
 use super::json::MessageError;
+use super::{Request, frame};
 use crate::codes::{RPC_MAGIC, TRACKER_MAGIC};
 use crate::handshake::ForeignAnswer;
-use crate::wire::{Put, Reader};
+use crate::wire::Put;
 use crate::{DecodeError, Limits};
-
-const FIELD: &str = "length of a tracker's frame";
 
 /// One connection to a client or a server, seen from the tracker: bytes in, requests out.
 ///
@@ -214,28 +212,13 @@ impl ServingConnection {
         })
     }
 
-    /// Bytes of the frame with its length field, once that is there.
     fn frame_length(&self) -> Result<Option<usize>, DecodeError> {
-        let Some(field) = self.received.first_chunk::<4>() else {
-            return Ok(None);
-        };
-        match Reader::new(field, 0).count(FIELD, self.limits.tracker_frame)? {
-            0 => Err(DecodeError::unexpected(
-                FIELD,
-                0,
-                "a length of at least 1",
-                0,
-            )),
-            length => Ok(Some(4 + length as usize)),
-        }
+        frame::length(&self.received, self.limits.tracker_frame)
     }
 
     /// Moves bytes from `input` until `length` bytes are received, or none are left.
     fn fill(&mut self, length: usize, input: &mut &[u8]) {
-        let missing = length.saturating_sub(self.received.len());
-        let (part, behind) = input.split_at(missing.min(input.len()));
-        self.received.extend_from_slice(part);
-        *input = behind;
+        *input = frame::fill(&mut self.received, length, input);
     }
 }
 

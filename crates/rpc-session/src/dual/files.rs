@@ -255,3 +255,15 @@ fn file_failed(path: &Path, source: std::io::Error) -> SessionError {
         source: Arc::new(source),
     }
 }
+
+/// The file as this twin has it.
+#[super::only_async]
+pub(super) fn adopted(file: std::fs::File) -> File {
+    File::from_std(file)
+}
+
+/// The file as this twin has it.
+#[super::only_sync]
+pub(super) fn adopted(file: std::fs::File) -> File {
+    file
+}

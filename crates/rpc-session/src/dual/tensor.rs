@@ -179,12 +179,9 @@ impl Tensor {
 
 /// Bytes of a tensor.
 pub(in super::super) fn nbytes_of(shape: &Shape, dtype: DataType) -> Result<u64, SessionError> {
-    let elements = shape.elements();
-    elements
-        .and_then(|elements| dtype.bytes_of(elements))
-        .ok_or_else(|| {
-            SessionError::BadTensor(format!("no tensor of {dtype} has the shape {:?}", &**shape))
-        })
+    shape.nbytes(dtype).ok_or_else(|| {
+        SessionError::BadTensor(format!("no tensor of {dtype} has the shape {:?}", &**shape))
+    })
 }
 
 #[bisync]

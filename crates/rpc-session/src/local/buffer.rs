@@ -86,6 +86,7 @@ pub(crate) struct Span {
 impl Span {
     /// Can nobody but the session that made this span reach the memory? The two owners are its
     /// allocation, or the handle of its tensor, and the span.
+    #[cfg(feature = "sync")]
     pub(crate) fn is_private(&self) -> bool {
         Arc::strong_count(&self.buffer) <= 2
     }

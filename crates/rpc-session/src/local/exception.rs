@@ -1,5 +1,7 @@
 use std::fmt;
 
+use rpc_transport::Chain;
+
 /// Why a request was not done: what the client is told, as an exception.
 ///
 /// Any error becomes one with `?`. The kind is a name like `ValueError`; a client
@@ -59,13 +61,7 @@ impl Exception {
 impl<E: std::error::Error> From<E> for Exception {
     /// The error and its sources, in one line.
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            message = format!("{message}: {error}");
-            source = error.source();
-        }
-        Self::runtime(message)
+        Self::runtime(Chain(&error).to_string())
     }
 }
 

@@ -40,8 +40,7 @@ impl LocalTensor {
     /// No tensor has such a shape, or there is no memory for it.
     pub fn zeros(shape: &[i64], dtype: DataType) -> Result<Self, Exception> {
         let shape = Shape::from(shape);
-        let nbytes = shape.elements().and_then(|count| dtype.bytes_of(count));
-        let nbytes = nbytes.ok_or_else(|| no_size(&shape, dtype))?;
+        let nbytes = shape.nbytes(dtype).ok_or_else(|| no_size(&shape, dtype))?;
         let buffer = Buffer::zeroed(nbytes, None)?;
         let range = 0..buffer.nbytes();
         let span = Span { buffer, range };

@@ -2,7 +2,7 @@ use std::io;
 
 use rpc_proto::Limits;
 use rpc_proto::tracker::{Reply, Request};
-use rpc_transport::Step;
+use rpc_transport::{Chain, Step};
 
 use super::*;
 

@@ -6,21 +6,17 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use rpc_proto::tracker::{Request, ServingConnection, ServingError};
-use socket2::{SockRef, TcpKeepalive};
+use rpc_transport::{Chain, configure};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Span, debug, info, trace, warn};
 
 use super::outbox::Want;
 use super::shared::{Registered, Shared};
-use crate::{Peer, TrackerOptions};
+use crate::Peer;
 
 /// The most that is read at once. It lies on the stack, so that a silent connection has no buffer.
 const PIECE: usize = 8 << 10;
-
-/// What systems take for the time between probes: whole seconds in 15 bits.
-const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
-const LONGEST_KEEP_ALIVE: Duration = Duration::from_secs(i16::MAX as u64);
 
 /// How long the answer to a STOP may take; the peer has asked for the end and can have it without.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
@@ -51,7 +47,7 @@ enum End {
 
 /// Serves one connection to its end.
 pub(super) async fn serve(stream: TcpStream, peer: Peer, shared: Arc<Shared>) {
-    if let Err(error) = configure(&stream, &shared.options) {
+    if let Err(error) = configure(&stream, shared.options.keep_alive) {
         return debug!(%error, "the connection is gone already");
     }
     let mut connection = Connection::new(stream, peer, &shared);
@@ -68,16 +64,6 @@ pub(super) async fn serve(stream: TcpStream, peer: Peer, shared: Arc<Shared>) {
 /// A point in time that is too far away is none.
 fn after(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
-}
-
-fn configure(stream: &TcpStream, options: &TrackerOptions) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    if let Some(idle) = options.keep_alive {
-        let idle = idle.clamp(SHORTEST_KEEP_ALIVE, LONGEST_KEEP_ALIVE);
-        let probes = TcpKeepalive::new().with_time(idle).with_interval(idle);
-        SockRef::from(stream).set_tcp_keepalive(&probes)?;
-    }
-    Ok(())
 }
 
 impl Connection {
@@ -235,10 +221,8 @@ fn shown(key: &str) -> &str {
 
 /// An error and its sources. What they repeat of the peer's bytes cannot steer a terminal.
 fn chain(error: &(dyn Error + 'static)) -> String {
-    let errors = std::iter::successors(Some(error), |error| (*error).source());
-    let texts: Vec<_> = errors.map(ToString::to_string).collect();
     let mut line = String::new();
-    for c in texts.join(": ").chars() {
+    for c in Chain(error).to_string().chars() {
         if c.is_control() {
             line.extend(c.escape_default());
         } else {
@@ -253,6 +237,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::TrackerOptions;
 
     async fn connection(options: TrackerOptions) -> Connection {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

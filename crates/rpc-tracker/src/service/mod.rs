@@ -4,17 +4,17 @@
 //! has an outbox, which others fill and only its own task empties, so that no peer waits for another
 //! one to read.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rpc_proto::tracker::Summary;
 use rpc_transport::TransportError;
-use tokio::net::{TcpListener, TcpStream};
+use rpc_transport::asynchronous::Acceptor;
+use tokio::net::TcpStream;
 use tokio::task::{JoinSet, spawn_blocking};
-use tracing::{Instrument, debug, error, info, info_span, warn};
+use tracing::{Instrument, error, info, info_span, warn};
 
 use self::shared::Shared;
 use crate::{Peer, TrackerOptions};
@@ -23,14 +23,10 @@ mod connection;
 mod outbox;
 mod shared;
 
-/// How long the tracker waits before it accepts again, when the system has no file descriptors or no
-/// memory for a connection.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// A tracker that listens, and serves once it is told to.
 #[derive(Debug)]
 pub struct Tracker {
-    listener: TcpListener,
+    acceptor: Acceptor,
     local_addr: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -78,11 +74,10 @@ impl Tracker {
         listener: std::net::TcpListener,
         options: TrackerOptions,
     ) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
+        let acceptor = Acceptor::new(listener)?;
         Ok(Self {
-            local_addr: listener.local_addr()?,
-            listener,
+            local_addr: acceptor.local_addr()?,
+            acceptor,
             shared: Arc::new(Shared::new(options)),
         })
     }
@@ -103,9 +98,9 @@ impl Tracker {
 
     /// Serves until [`TrackerHandle::stop`], or until a peer ends it with the stop key. All connections
     /// are then closed, as they are when this future is dropped.
-    pub async fn serve(self) {
+    pub async fn serve(mut self) {
         let mut tasks = JoinSet::new();
-        let (mut is_short, mut is_full) = (false, false);
+        let mut is_full = false;
         loop {
             tokio::select! {
                 biased;
@@ -115,21 +110,19 @@ impl Tracker {
                         error!(%error, "a connection failed inside of the tracker");
                     }
                 }
-                accepted = accept(&self.listener, &mut is_short) => {
-                    if let Some((stream, remote)) = accepted {
-                        let was_full = is_full;
-                        is_full = tasks.len() >= self.shared.options.connections;
-                        if !is_full {
-                            self.start(&mut tasks, stream, remote);
-                        } else if !was_full {
-                            warn!(connections = tasks.len(), "full: further ones are closed");
-                        }
+                (stream, remote) = self.acceptor.accept() => {
+                    let was_full = is_full;
+                    is_full = tasks.len() >= self.shared.options.connections;
+                    if !is_full {
+                        self.start(&mut tasks, stream, remote);
+                    } else if !was_full {
+                        warn!(connections = tasks.len(), "full: further ones are closed");
                     }
                 }
             }
         }
         // New peers are refused before those that are here lose the tracker.
-        drop(self.listener);
+        drop(self.acceptor);
         tasks.shutdown().await;
         info!("the tracker has ended");
     }
@@ -142,39 +135,6 @@ impl Tracker {
         let span = info_span!("connection", peer = %remote, key = tracing::field::Empty);
         let served = connection::serve(stream, Peer { remote, local }, Arc::clone(&self.shared));
         tasks.spawn(served.instrument(span));
-    }
-}
-
-/// The next connection; `None` if that failed, which is never the end of a tracker.
-///
-/// `is_short` is whether the system had nothing left for a connection the last time: that is told when
-/// it begins and when it is over, and not each time.
-async fn accept(listener: &TcpListener, is_short: &mut bool) -> Option<(TcpStream, SocketAddr)> {
-    use ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    match listener.accept().await {
-        Ok(accepted) => {
-            if std::mem::take(is_short) {
-                info!("connections are accepted again");
-            }
-            Some(accepted)
-        }
-        // The peer's own doing.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ConnectionAborted | ConnectionReset | Interrupted
-            ) =>
-        {
-            debug!(%error, "a connection was gone before it was accepted");
-            None
-        }
-        Err(error) => {
-            if !std::mem::replace(is_short, true) {
-                warn!(%error, "no connection can be accepted, until others end");
-            }
-            tokio::time::sleep(PAUSE).await;
-            None
-        }
     }
 }
 

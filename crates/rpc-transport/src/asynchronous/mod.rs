@@ -1,5 +1,6 @@
 //! The async twin, on tokio. It wants a runtime with I/O and time enabled and panics without one.
 
+mod acceptor;
 mod introduction;
 mod stream;
 #[path = "../dual"]
@@ -18,6 +19,7 @@ mod dual {
     pub(super) mod tracker;
 }
 
+pub use acceptor::Acceptor;
 pub use dual::accepted::accepted;
 pub use dual::connect::connect;
 pub use dual::handshake::handshake;

@@ -1,5 +1,3 @@
-use socket2::SockRef;
-
 use super::{Stream, TcpStream};
 use crate::socket::configure;
 use crate::{ConnectOptions, Deadline, Step, TransportError};
@@ -13,6 +11,6 @@ use crate::{ConnectOptions, Deadline, Step, TransportError};
 pub fn accepted(socket: TcpStream, options: &ConnectOptions) -> Result<Stream, TransportError> {
     let lost = |source| Deadline::each_wait(Step::Handshake, None).lost("a peer", source);
     let peer = socket.peer_addr().map_err(lost)?.to_string();
-    configure(SockRef::from(&socket), options).map_err(lost)?;
+    configure(&socket, options.keep_alive).map_err(lost)?;
     Ok(Stream::tcp(socket, peer))
 }

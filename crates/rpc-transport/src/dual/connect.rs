@@ -1,8 +1,6 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-use socket2::SockRef;
-
 use super::{Stream, TcpStream, bisync, look_up, open};
 use crate::socket::configure;
 use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
@@ -53,7 +51,7 @@ async fn connect_any(
         let share = deadline.next_wait().map(|wait| wait / left);
         let opened = open(address, share).await;
         let configured = opened.and_then(|socket| {
-            configure(SockRef::from(&socket), options)?;
+            configure(&socket, options.keep_alive)?;
             Ok(socket)
         });
         match configured {

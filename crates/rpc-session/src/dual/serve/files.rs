@@ -4,8 +4,9 @@ use rpc_proto::{BulkKind, Returned, Value};
 
 #[super::super::only_async]
 use super::super::WriteExt as _;
+use super::super::files::adopted;
 use super::super::payload::{PIECE, ended_early, read_piece};
-use super::super::{DynRead, DynWrite, File, bisync};
+use super::super::{DynRead, DynWrite, bisync};
 use super::session::{BulkArgument, CallResult};
 use crate::{Exception, FileFunction, NewFile, WorkDir};
 
@@ -120,16 +121,4 @@ async fn download(files: &WorkDir, name: &str) -> Result<CallResult, Exception> 
     let count = read_piece(&mut file, &mut bytes).await?;
     bytes.truncate(count);
     Ok(CallResult::Value(Returned::Value(bytes.into())))
-}
-
-/// The file as this twin has it.
-#[super::super::only_async]
-fn adopted(file: std::fs::File) -> File {
-    File::from_std(file)
-}
-
-/// The file as this twin has it.
-#[super::super::only_sync]
-fn adopted(file: std::fs::File) -> File {
-    file
 }

@@ -13,15 +13,7 @@ use crate::support::stage::wait_until;
 use crate::support::{Client, call, encoded_returned, init, init_with, look_up};
 
 /// Takes an init packet and answers it, then a look-up of "f", then a call without arguments.
-const PEER: &str = r"
-    take() { dd bs=1 count=$1 2>/dev/null >/dev/null; }
-    take 29
-    printf '\014\0\0\0\0\0\0\0\004\0\0\0\001\0\0\0\0\0\0\0'
-    take 29
-    printf '\024\0\0\0\0\0\0\0\004\0\0\0\001\0\0\0\004\0\0\0\012\0\0\0\0\0\0\0'
-    take 24
-    printf '\040\0\0\0\0\0\0\0\004\0\0\0\002\0\0\0\001\0\0\0\001\0\0\0\0\0\0\0\001\0\0\0\052\0\0\0\0\0\0\0'
-";
+const PEER: &str = include_str!("../../shared/peer.sh");
 
 fn server() -> Server {
     Server::with(Options {
@@ -69,6 +61,15 @@ impl Folder {
     }
 }
 
+/// A client whose session runs in this program.
+fn served(program: impl Into<OwnedValue>) -> (Server, Client) {
+    let server = server();
+    let mut client = server.stranger();
+    client.asks(&start(program)).void();
+    is_served(&mut client);
+    (server, client)
+}
+
 fn is_served(client: &mut Client) {
     client.asks(&look_up("f")).pointer(10);
     let answer = encoded_returned(&Returned::Value(Value::Int(42)));
@@ -79,12 +80,7 @@ fn is_served(client: &mut Client) {
 fn a_program_of_the_server_serves() {
     let folder = Folder::new();
     let path = folder.file(&folder.program("take 12"), 0o755);
-    let server = server();
-    let mut client = server.stranger();
-    client
-        .asks(&start(path.to_str().unwrap().to_owned()))
-        .void();
-    is_served(&mut client);
+    let (server, mut client) = served(path.to_str().unwrap().to_owned());
     client.goodbye();
     server.finish().unwrap();
     folder.wait_until_it_is_gone();
@@ -94,12 +90,7 @@ fn a_program_of_the_server_serves() {
 #[test]
 fn a_program_of_the_client_serves_and_leaves_no_file() {
     let folder = Folder::new();
-    let server = server();
-    let mut client = server.stranger();
-    client
-        .asks(&start(folder.program("take 12").into_bytes()))
-        .void();
-    is_served(&mut client);
+    let (server, mut client) = served(folder.program("take 12").into_bytes());
     client.goodbye();
     server.finish().unwrap();
     folder.wait_until_it_is_gone();
@@ -111,12 +102,7 @@ fn a_program_of_the_client_serves_and_leaves_no_file() {
 #[test]
 fn a_program_that_leaves_ends_its_session_only() {
     let folder = Folder::new();
-    let server = server();
-    let mut client = server.stranger();
-    client
-        .asks(&start(folder.program("exit 3").into_bytes()))
-        .void();
-    is_served(&mut client);
+    let (server, mut client) = served(folder.program("exit 3").into_bytes());
     for _ in 0..2 {
         client.asks(&call(10, []));
         let told = client.exception_text();
@@ -130,12 +116,7 @@ fn a_program_that_leaves_ends_its_session_only() {
 #[test]
 fn a_program_that_does_not_leave_is_ended() {
     let folder = Folder::new();
-    let server = server();
-    let mut client = server.stranger();
-    client
-        .asks(&start(folder.program("exec sleep 1000").into_bytes()))
-        .void();
-    is_served(&mut client);
+    let (server, client) = served(folder.program("exec sleep 1000").into_bytes());
     drop(client);
     server.finish().unwrap();
     folder.wait_until_it_is_gone();
