@@ -10,8 +10,10 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(i16::MAX as u64);
 
 /// Has a TCP socket send without delay (each message leaves in one write already), and probes a peer
-/// that is silent for as long as `keep_alive`; see [`ConnectOptions::keep_alive`]. What `connect` and
+/// that is silent for as long as `keep_alive`; see [`ConnectOptions`]. What `connect` and
 /// `accepted` do by themselves.
+///
+/// [`ConnectOptions`]: crate::ConnectOptions
 ///
 /// # Errors
 /// The system refuses: the peer may be gone already.
