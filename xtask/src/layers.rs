@@ -14,6 +14,7 @@ use crate::sh;
 const LAYERS: &[&[&str]] = &[
     &["rpc-bisync"],
     &["rpc-proto"],
+    &["rpc-recording"],
     &["rpc-transport"],
     &["rpc-tracker-client"],
     &["rpc-session", "rpc-tracker"],

@@ -6,7 +6,9 @@ use clap::{Args, Parser, Subcommand};
 use rpc_proto::tracker::Priority;
 use rpc_transport::Address;
 
-use crate::commands::{call, demo, download, ls, query, rm, run, server, tracker, upload, worker};
+use crate::commands::{
+    call, decode, demo, download, ls, query, relay, rm, run, server, tracker, upload, worker,
+};
 
 /// Borrow a device through Apache TVM's RPC, and run compiled modules on it
 #[derive(Debug, Parser)]
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Rm(rm::Arguments),
     Tracker(tracker::Arguments),
     Server(server::Arguments),
+    Relay(relay::Arguments),
+    Decode(decode::Arguments),
     #[command(hide = true)]
     Worker(worker::Arguments),
 }
@@ -41,6 +45,7 @@ impl Command {
         match self {
             Self::Tracker(arguments) => Some(service_log(arguments.silent())),
             Self::Server(arguments) => Some(service_log(arguments.silent())),
+            Self::Relay(arguments) => Some(service_log(arguments.silent())),
             _ => None,
         }
     }

@@ -78,6 +78,32 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
+    /// The field that could not be read.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Truncated { field, .. }
+            | Self::Unexpected { field, .. }
+            | Self::Trailing { field, .. }
+            | Self::NotUtf8 { field, .. } => field,
+            Self::OverLimit { over, .. } => over.field,
+            Self::Argument { .. } => "argument",
+        }
+    }
+
+    /// Where that is, but for [`DecodeError::Argument`].
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match *self {
+            Self::Truncated { offset, .. }
+            | Self::OverLimit { offset, .. }
+            | Self::Unexpected { offset, .. }
+            | Self::Trailing { offset, .. }
+            | Self::NotUtf8 { offset, .. } => Some(offset),
+            Self::Argument { .. } => None,
+        }
+    }
+
     pub(crate) fn unexpected(
         field: &'static str,
         offset: u64,

@@ -8,6 +8,7 @@
 //! | [`handshake`] | how a connection to a server begins |
 //! | [`packet`] | the packets of a session, and where each ends |
 //! | [`endpoint`] | the two ends of a session |
+//! | [`explain`] | what the bytes of a message say, field by field |
 //!
 //! Values ([`Value`], [`Returned`], [`TensorView`], [`Device`], [`DataType`]) are laid out by a
 //! [`Dialect`]; [`Limits`] bounds what a peer can make us take. Everything reads from slices and
@@ -20,6 +21,7 @@ mod dialect;
 mod dtype;
 pub mod endpoint;
 mod error;
+pub mod explain;
 pub mod handshake;
 mod limits;
 pub mod packet;

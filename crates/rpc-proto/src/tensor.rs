@@ -14,6 +14,7 @@ pub(crate) fn put_device(device: Device, out: &mut Vec<u8>) {
 
 pub(crate) fn device(reader: &mut Reader<'_>) -> Result<Device, DecodeError> {
     let device_type = DeviceType(reader.i32("device type")?);
+    reader.means(|| device_type.name());
     let id = reader.i32("device id")?;
     Ok(Device { device_type, id })
 }
@@ -27,7 +28,9 @@ pub(crate) fn dtype(reader: &mut Reader<'_>) -> Result<DataType, DecodeError> {
     let code = TypeCode(reader.u8("type code")?);
     let bits = reader.u8("bits of a lane")?;
     let lanes = reader.u16("lanes")?;
-    Ok(DataType { code, bits, lanes })
+    let dtype = DataType { code, bits, lanes };
+    reader.means(|| Some(dtype.to_string()));
+    Ok(dtype)
 }
 
 /// Checks that a peer with these limits would take the tensor.
@@ -51,7 +54,7 @@ pub(crate) fn put(tensor: &TensorView, out: &mut Vec<u8>) {
 }
 
 pub(crate) fn view(reader: &mut Reader<'_>, limits: Limits) -> Result<TensorView, DecodeError> {
-    let data = reader.u64("data pointer")?;
+    let data = reader.address("data pointer")?;
     let device = device(reader)?;
     let dimensions = reader.count("number of dimensions", limits.dimensions)?;
     let dtype = dtype(reader)?;
@@ -69,7 +72,7 @@ pub(crate) fn view(reader: &mut Reader<'_>, limits: Limits) -> Result<TensorView
 
 /// Bytes of the tensor that starts at `reader`, once its number of dimensions is there.
 pub(crate) fn len(mut reader: Reader<'_>, limits: Limits) -> Result<u64, DecodeError> {
-    reader.u64("data pointer")?;
+    reader.address("data pointer")?;
     device(&mut reader)?;
     let dimensions = reader.count("number of dimensions", limits.dimensions)?;
     Ok(FIXED_LEN + 8 * u64::from(dimensions))

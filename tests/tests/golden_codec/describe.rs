@@ -1,6 +1,6 @@
 //! Packets in the words of the recorder, which read them with a decoder of its own.
 
-use rpc_proto::{DataType, Device, Packet, Syscall, TensorView, Value};
+use rpc_proto::{DataType, Device, HandleKind, Packet, Syscall, TensorView, Value};
 use serde_json::{Value as Json, json};
 
 /// What a packet says: code, and as its kind has them version, function, arguments, tensor and number of
@@ -50,7 +50,11 @@ pub(crate) fn recorded(decoded: &Json) -> Json {
 fn syscall(syscall: &Syscall<'_>) -> Json {
     match syscall {
         Syscall::GetGlobalFunc { name } => json!([name]),
-        Syscall::FreeHandle { handle, .. } => json!([address(*handle)]),
+        Syscall::FreeHandle { handle, kind: None } => json!([address(*handle)]),
+        Syscall::FreeHandle {
+            handle,
+            kind: Some(kind),
+        } => json!([address(*handle), type_code(*kind)]),
         Syscall::SetDevice { device: d }
         | Syscall::CreateStream { device: d }
         | Syscall::GetCurrentStream { device: d } => json!([device(*d)]),
@@ -83,6 +87,16 @@ fn syscall(syscall: &Syscall<'_>) -> Json {
             json!([tensor(from), tensor(to), address(*stream)])
         }
         Syscall::AllocDataWithScope { tensor: t, scope } => json!([tensor(t), scope]),
+        other => panic!("{other:?} is not in the recordings"),
+    }
+}
+
+fn type_code(kind: HandleKind) -> i32 {
+    match kind {
+        HandleKind::Object => 8,
+        HandleKind::Module => 9,
+        HandleKind::Function => 10,
+        HandleKind::Tensor => 13,
         other => panic!("{other:?} is not in the recordings"),
     }
 }

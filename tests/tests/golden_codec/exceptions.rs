@@ -5,17 +5,18 @@ pub(crate) type Exception = (&'static str, usize, &'static str, &'static str);
 
 /// Counts the messages that came out the same, and compares the others with those that may not.
 pub(crate) struct Verdict {
-    exceptions: &'static [Exception],
+    exceptions: Vec<Exception>,
     met: Vec<bool>,
     reproduced: usize,
     wrong: Vec<String>,
 }
 
 impl Verdict {
-    pub(crate) fn new(exceptions: &'static [Exception]) -> Self {
+    pub(crate) fn new(exceptions: &[&[Exception]]) -> Self {
+        let exceptions = exceptions.concat();
         Self {
-            exceptions,
             met: vec![false; exceptions.len()],
+            exceptions,
             reproduced: 0,
             wrong: Vec::new(),
         }

@@ -4,7 +4,7 @@ use rpc_proto::Limits;
 use rpc_proto::tracker::{Connection, Reply, Request};
 
 use crate::exceptions::{Exception, Verdict};
-use crate::vectors::{Direction, Kind, Message, traces};
+use crate::vectors::{Direction, FFI, Kind, LEGACY, Message, Peers};
 
 const NO_REQUEST: &str = "made by hand: no request";
 const OTHER_TEXT: &str = "made by hand: JSON of the same meaning, which no client writes";
@@ -47,43 +47,49 @@ const REQUESTS: &[Exception] = &[
 fn greetings() {
     let mut greeting = Vec::new();
     let _ = Connection::new(Limits::default(), &mut greeting);
-    check(GREETINGS, Kind::Magic, Direction::C2s, 41, |bytes| {
-        same(&greeting, bytes)
-    });
-    check(&[], Kind::Magic, Direction::S2c, 39, |bytes| {
-        same(&greeting, bytes)
-    });
+    let greeted = |bytes: &[u8]| same(&greeting, bytes);
+    let (to, from) = ((Kind::Magic, Direction::C2s), (Kind::Magic, Direction::S2c));
+    check(FFI, to, GREETINGS, 41, greeted);
+    check(FFI, from, &[], 39, greeted);
+    check(LEGACY, to, GREETINGS, 41, greeted);
+    check(LEGACY, from, &[], 39, greeted);
 }
 
 #[test]
 fn requests() {
-    check(REQUESTS, Kind::Json, Direction::C2s, 76, |bytes| {
+    let request = |bytes: &[u8]| {
         let request = Request::decode(&bytes[4..]).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         request.encode(Limits::default(), &mut out).unwrap();
         same(&out, bytes)
-    });
+    };
+    let of = (Kind::Json, Direction::C2s);
+    check(FFI, of, REQUESTS, 76, request);
+    check(LEGACY, of, REQUESTS, 76, request);
 }
 
 #[test]
 fn replies() {
-    check(&[], Kind::Json, Direction::S2c, 79, |bytes| {
+    let reply = |bytes: &[u8]| {
         let reply = Reply::decode(&bytes[4..]).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         reply.encode(Limits::default(), &mut out).unwrap();
         same(&out, bytes)
-    });
+    };
+    let of = (Kind::Json, Direction::S2c);
+    check(FFI, of, &[], 79, reply);
+    check(LEGACY, of, &[], 79, reply);
 }
 
 fn check(
-    exceptions: &'static [Exception],
-    kind: Kind,
-    dir: Direction,
+    peers: Peers,
+    (kind, dir): (Kind, Direction),
+    exceptions: &[Exception],
     reproduced: usize,
     reproduce: impl Fn(&[u8]) -> Result<(), String>,
 ) {
-    let mut verdict = Verdict::new(exceptions);
-    for trace in traces() {
+    let mut verdict = Verdict::new(&[exceptions]);
+    for trace in peers.traces() {
         let meant = |message: &&Message| message.kind == kind && message.dir == dir;
         for message in trace.messages.iter().filter(meant) {
             verdict.add(&trace.file, message.i, reproduce(&message.bytes()));

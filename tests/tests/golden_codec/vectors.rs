@@ -3,13 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
+use rpc_proto::Dialect;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-const DIRECTORY: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/vectors/traces/apache-tvm-0.27.0.post1"
-);
+/// Peers of the `ffi` dialect.
+pub(crate) const FFI: Peers = Peers("apache-tvm-0.27.0.post1", Dialect::Ffi);
+/// Peers of the `legacy` dialect.
+pub(crate) const LEGACY: Peers = Peers("hhb-tvm-3.2.3", Dialect::Legacy);
+
+/// The peers that were recorded: package with version, and their dialect.
+#[derive(Clone, Copy)]
+pub(crate) struct Peers(&'static str, Dialect);
 
 /// One recorded scenario.
 #[derive(Deserialize)]
@@ -17,6 +22,8 @@ pub(crate) struct Trace {
     /// The name of the file.
     #[serde(skip)]
     pub(crate) file: String,
+    #[serde(deserialize_with = "dialect")]
+    pub(crate) dialect: Dialect,
     pub(crate) connections: Vec<Connection>,
     pub(crate) messages: Vec<Message>,
 }
@@ -68,15 +75,21 @@ impl Message {
     }
 }
 
-/// All scenarios, in the order of their names.
-pub(crate) fn traces() -> Vec<Trace> {
-    let mut paths: Vec<_> = fs::read_dir(DIRECTORY)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    paths.sort();
-    assert_eq!(paths.len(), 50);
-    paths.iter().map(|path| load(path)).collect()
+impl Peers {
+    /// All their scenarios, in the order of the names.
+    pub(crate) fn traces(self) -> Vec<Trace> {
+        let Self(folder, dialect) = self;
+        let directory = format!("{}/vectors/traces/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let mut paths: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        assert_eq!(paths.len(), 50);
+        let traces: Vec<_> = paths.iter().map(|path| load(path)).collect();
+        assert!(traces.iter().all(|trace| trace.dialect == dialect));
+        traces
+    }
 }
 
 fn load(path: &Path) -> Trace {
@@ -85,4 +98,12 @@ fn load(path: &Path) -> Trace {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file = path.file_name().unwrap().to_string_lossy().into_owned();
     Trace { file, ..trace }
+}
+
+fn dialect<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dialect, D::Error> {
+    match &*String::deserialize(deserializer)? {
+        "ffi" => Ok(Dialect::Ffi),
+        "legacy" => Ok(Dialect::Legacy),
+        other => Err(serde::de::Error::unknown_variant(other, &["ffi", "legacy"])),
+    }
 }

@@ -8,10 +8,12 @@ use anyhow::{Context, Result, ensure};
 use crate::args::Command;
 
 pub(crate) mod call;
+pub(crate) mod decode;
 pub(crate) mod demo;
 pub(crate) mod download;
 pub(crate) mod ls;
 pub(crate) mod query;
+pub(crate) mod relay;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod server;
@@ -32,6 +34,8 @@ pub(crate) fn run(command: Command) -> Result<()> {
         Command::Rm(arguments) => rm::run(&arguments),
         Command::Tracker(arguments) => tracker::run(&arguments),
         Command::Server(arguments) => server::run(&arguments),
+        Command::Relay(arguments) => relay::run(&arguments),
+        Command::Decode(arguments) => decode::run(&arguments),
         Command::Worker(arguments) => worker::run(&arguments),
     }
 }

@@ -9,6 +9,7 @@ pub(super) use argument::{bulk_argument, values_before_bulk};
 pub(super) use returned::{bulk_return, put_bulk_return, put_returned, returned};
 
 use super::Place;
+use super::fields::{dtype, lossy_text, no_text, put_count, put_dtype, put_sized, sized, text};
 use crate::tensor;
 use crate::wire::{Put, Reader};
 use crate::{Bulk, BulkKind, DecodeError, Limits, Value, Values};
@@ -35,6 +36,38 @@ const TENSOR: i32 = 70;
 const MODULE: i32 = 73;
 const REMOTE_OBJECT: i32 = 115;
 
+/// The names of indices in tvm-ffi, without those that differ from process to process.
+pub(super) fn type_name(index: i64) -> Option<&'static str> {
+    Some(match index {
+        0 => "None",
+        1 => "Int",
+        2 => "Bool",
+        3 => "Float",
+        4 => "OpaquePtr",
+        5 => "DataType",
+        6 => "Device",
+        7 => "DLTensorPtr",
+        8 => "RawStr",
+        9 => "ByteArrayPtr",
+        10 => "ObjectRValueRef",
+        11 => "SmallStr",
+        12 => "SmallBytes",
+        64 => "Object",
+        65 => "Str",
+        66 => "Bytes",
+        67 => "Error",
+        68 => "Function",
+        69 => "Shape",
+        70 => "Tensor",
+        71 => "Array",
+        72 => "Map",
+        73 => "Module",
+        74 => "OpaquePyObject",
+        115 => "RPCObjectRef",
+        _ => return None,
+    })
+}
+
 /// The longest text or bytes that tvm-ffi keeps inside a value.
 const SMALL: u64 = 7;
 
@@ -57,11 +90,6 @@ pub(super) fn put_values(
     }
 }
 
-fn put_count(count: usize, out: &mut Vec<u8>) {
-    let count = i32::try_from(count).expect("the caller keeps sequences below Limits::arguments");
-    out.put_i32(count);
-}
-
 fn put_value(place: Place, value: &Value<'_>, out: &mut Vec<u8>) {
     match value {
         Value::None => out.put_i32(NONE),
@@ -80,8 +108,7 @@ fn put_value(place: Place, value: &Value<'_>, out: &mut Vec<u8>) {
         Value::Pointer(address) => put_handle(POINTER, *address, out),
         Value::DataType(dtype) => {
             out.put_i32(DATA_TYPE);
-            tensor::put_dtype(*dtype, out);
-            out.put_i32(0);
+            put_dtype(*dtype, out);
         }
         Value::Device(device) => {
             out.put_i32(DEVICE);
@@ -112,11 +139,6 @@ fn put_value(place: Place, value: &Value<'_>, out: &mut Vec<u8>) {
 fn put_handle(index: i32, handle: u64, out: &mut Vec<u8>) {
     out.put_i32(index);
     out.put_u64(handle);
-}
-
-fn put_sized(bytes: &[u8], out: &mut Vec<u8>) {
-    out.put_u64(bytes.len() as u64);
-    out.put(bytes);
 }
 
 fn put_text(place: Place, text: &str, out: &mut Vec<u8>) {
@@ -158,23 +180,26 @@ pub(super) fn values<'a>(
     limits: Limits,
 ) -> Result<Values<'a>, DecodeError> {
     let count = reader.count("number of values", limits.arguments)?;
-    (0..count).map(|_| value(reader, limits)).collect()
+    let values = (0..count).map(|index| {
+        reader.item(Some(index));
+        value(reader, limits)
+    });
+    let values = values.collect();
+    reader.item(None);
+    values
 }
 
 fn value<'a>(reader: &mut Reader<'a>, limits: Limits) -> Result<Value<'a>, DecodeError> {
     let offset = reader.offset();
     let index = reader.i32("type index")?;
+    reader.means(|| type_name(index.into()));
     Ok(match index {
         NONE => Value::None,
         INT => Value::Int(reader.i64("integer")?),
         BOOL => Value::Bool(reader.i64("bool")? != 0),
         FLOAT => Value::Float(reader.f64("float")?),
-        POINTER => Value::Pointer(reader.u64("pointer")?),
-        DATA_TYPE => {
-            let dtype = tensor::dtype(reader)?;
-            reader.i32("padding of a data type")?;
-            Value::DataType(dtype)
-        }
+        POINTER => Value::Pointer(reader.address("pointer")?),
+        DATA_TYPE => Value::DataType(dtype(reader)?),
         DEVICE => Value::Device(tensor::device(reader)?),
         TENSOR_VIEW => Value::Tensor(tensor::view(reader, limits)?),
         RAW_STR => Value::Str(Cow::Borrowed(text(reader)?)),
@@ -187,12 +212,12 @@ fn value<'a>(reader: &mut Reader<'a>, limits: Limits) -> Result<Value<'a>, Decod
             inner_index(reader, BYTES, "66 inside bytes")?;
             Value::Bytes(Cow::Borrowed(sized(reader, "bytes")?))
         }
-        FUNCTION => Value::Function(reader.u64("function handle")?),
-        MODULE => Value::Module(reader.u64("module handle")?),
+        FUNCTION => Value::Function(reader.address("function handle")?),
+        MODULE => Value::Module(reader.address("module handle")?),
         TENSOR => return Err(bad_index(offset, index)),
         FIRST_OBJECT.. => {
             inner_index(reader, REMOTE_OBJECT, "115 inside an object")?;
-            Value::Object(reader.u64("object handle")?)
+            Value::Object(reader.address("object handle")?)
         }
         _ => return Err(bad_index(offset, index)),
     })
@@ -210,6 +235,7 @@ fn inner_index(
 ) -> Result<(), DecodeError> {
     let offset = reader.offset();
     let index = reader.i32("inner type index")?;
+    reader.means(|| type_name(index.into()));
     if index == wanted {
         Ok(())
     } else {
@@ -222,47 +248,26 @@ fn inner_index(
     }
 }
 
-fn sized<'a>(reader: &mut Reader<'a>, field: &'static str) -> Result<&'a [u8], DecodeError> {
-    let len = reader.u64("length")?;
-    reader.bytes(field, len)
-}
-
-fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
-    let bytes = sized(reader, "text")?;
-    let start = reader.offset() - bytes.len() as u64;
-    std::str::from_utf8(bytes).map_err(|error| DecodeError::NotUtf8 {
-        field: "text",
-        offset: start + error.valid_up_to() as u64,
-    })
-}
-
 pub(super) fn exception_text(
     reader: &mut Reader<'_>,
     limits: Limits,
 ) -> Result<String, DecodeError> {
     let start = reader.offset();
     if reader.count("number of values", limits.arguments)? == 0 {
-        return Err(DecodeError::unexpected(
-            "exception",
-            start,
-            "a text",
-            "no value",
-        ));
+        return Err(no_text(start, "no value"));
     }
     let offset = reader.offset();
-    match reader.i32("type index")? {
+    reader.item(Some(0));
+    let index = reader.i32("type index")?;
+    reader.means(|| type_name(index.into()));
+    match index {
         RAW_STR | BYTES_VIEW => {}
         SMALL_STR | STR | SMALL_BYTES | BYTES => {
             reader.i32("inner type index")?;
         }
-        index => {
-            return Err(DecodeError::unexpected(
-                "exception",
-                offset,
-                "a text",
-                index,
-            ));
-        }
+        index => return Err(no_text(offset, index)),
     }
-    Ok(String::from_utf8_lossy(sized(reader, "text")?).into_owned())
+    let text = lossy_text(reader)?;
+    reader.item(None);
+    Ok(text)
 }

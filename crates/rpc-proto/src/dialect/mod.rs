@@ -2,9 +2,12 @@
 //! knows more of it than its name.
 
 mod ffi;
+mod fields;
+mod legacy;
+mod result;
 
 use crate::wire::Reader;
-use crate::{Bulk, DecodeError, Limits, Returned, Value, Values};
+use crate::{Bulk, DecodeError, HandleKind, Limits, Returned, Value, Values};
 
 /// How a peer lays out packed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -13,6 +16,8 @@ pub enum Dialect {
     /// TVM since 0.22: type indices of tvm-ffi, each before its value.
     #[default]
     Ffi,
+    /// TVM up to 0.20: the type codes of all values, then the values.
+    Legacy,
 }
 
 /// Where a sequence of values stands: the reference writes text and bytes differently in each place.
@@ -47,6 +52,7 @@ impl Dialect {
     ) {
         match self {
             Self::Ffi => ffi::put_values(place, values, bulk, out),
+            Self::Legacy => legacy::put_values(values, bulk, out),
         }
     }
 
@@ -58,6 +64,7 @@ impl Dialect {
     ) -> Result<Values<'a>, DecodeError> {
         match self {
             Self::Ffi => ffi::values(reader, limits),
+            Self::Legacy => legacy::values(reader, limits),
         }
     }
 
@@ -69,6 +76,16 @@ impl Dialect {
     ) -> Result<String, DecodeError> {
         match self {
             Self::Ffi => ffi::exception_text(reader, limits),
+            Self::Legacy => legacy::exception_text(reader, limits),
+        }
+    }
+
+    /// The name of a type index, as the reference has it, for people.
+    #[must_use]
+    pub fn type_name(self, index: i64) -> Option<&'static str> {
+        match self {
+            Self::Ffi => ffi::type_name(index),
+            Self::Legacy => legacy::type_name(index),
         }
     }
 
@@ -76,6 +93,7 @@ impl Dialect {
     pub(crate) fn put_returned(self, returned: &Returned<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Ffi => ffi::put_returned(returned, out),
+            Self::Legacy => legacy::put_returned(returned, out),
         }
     }
 
@@ -83,6 +101,7 @@ impl Dialect {
     pub(crate) fn put_bulk_return(self, bulk: Bulk, out: &mut Vec<u8>) {
         match self {
             Self::Ffi => ffi::put_bulk_return(bulk, out),
+            Self::Legacy => legacy::put_bulk_return(bulk, out),
         }
     }
 
@@ -94,6 +113,7 @@ impl Dialect {
     ) -> Result<Returned<'a>, DecodeError> {
         match self {
             Self::Ffi => ffi::returned(values, offset),
+            Self::Legacy => legacy::returned(values, offset),
         }
     }
 
@@ -104,6 +124,7 @@ impl Dialect {
     pub(crate) fn bulk_return(self, packet: &[u8]) -> Result<Option<Tail>, DecodeError> {
         match self {
             Self::Ffi => ffi::bulk_return(packet),
+            Self::Legacy => legacy::bulk_return(packet),
         }
     }
 
@@ -120,6 +141,7 @@ impl Dialect {
     ) -> Result<Option<Tail>, DecodeError> {
         match self {
             Self::Ffi => ffi::bulk_argument(packet, limits),
+            Self::Legacy => legacy::bulk_argument(packet, limits),
         }
     }
 
@@ -132,9 +154,27 @@ impl Dialect {
     ) -> Result<Values<'a>, DecodeError> {
         match self {
             Self::Ffi => ffi::values_before_bulk(reader, limits),
+            Self::Legacy => legacy::values_before_bulk(reader, limits),
         }
     }
 
-    /// The shortest head of a return packet of text or bytes.
+    /// The number by which a packet that frees a handle says what it stands for, where the dialect says
+    /// so.
+    pub(crate) fn code_of_handle(self, kind: Option<HandleKind>) -> Option<i32> {
+        match self {
+            Self::Ffi => None,
+            Self::Legacy => Some(legacy::code_of_handle(kind)),
+        }
+    }
+
+    /// What such a number means.
+    pub(crate) fn handle_of_code(self, code: i64) -> Option<HandleKind> {
+        match self {
+            Self::Ffi => None,
+            Self::Legacy => legacy::handle_of_code(code),
+        }
+    }
+
+    /// The shortest head of a return packet of text or bytes, in each dialect.
     pub(crate) const BULK_RETURN_HEAD: u64 = 40;
 }

@@ -39,10 +39,12 @@
 
 mod accepting;
 mod answer;
+mod explain;
 mod key;
 
 pub use accepting::{Introduction, IntroductionError};
 pub use answer::ForeignAnswer;
+pub use explain::{Answer, answer_extent, explain_answer, explain_opening, opening_extent};
 pub use key::{KeyError, SessionKey, session_timeout};
 
 use crate::codes::{HandshakeCode, RPC_MAGIC};

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use crate::codes::PacketCode;
-use crate::{DataType, DecodeError, Device, DeviceAttr, TensorView, Value, Values, ValuesIter};
+use crate::{
+    DataType, DecodeError, Device, DeviceAttr, Dialect, HandleKind, TensorView, Value, Values,
+    ValuesIter,
+};
 
 pub(super) struct Args<'a> {
     syscall: PacketCode,
@@ -60,11 +63,32 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// A data type, also as text: real servers take both.
     pub(super) fn data_type(&mut self) -> Result<DataType, DecodeError> {
+        let expected = "a data type";
         match self.next() {
             Some(Value::DataType(dtype)) => Ok(dtype),
-            other => Err(self.wrong("a data type", other)),
+            Some(Value::Str(text)) => text
+                .parse()
+                .map_err(|_| self.error(expected, "a text that is none".to_owned())),
+            other => Err(self.wrong(expected, other)),
         }
+    }
+
+    /// What a handle stands for, if the dialect says so.
+    pub(super) fn handle_kind(
+        &mut self,
+        dialect: Dialect,
+    ) -> Result<Option<HandleKind>, DecodeError> {
+        // Else there is a number even for what is unknown.
+        if dialect.code_of_handle(None).is_none() {
+            return Ok(None);
+        }
+        let code = self.int()?;
+        let kind = dialect.handle_of_code(code);
+        let expected = "the type code of a function, module, tensor or object";
+        kind.map(Some)
+            .ok_or_else(|| self.error(expected, code.to_string()))
     }
 
     pub(super) fn tensor(&mut self) -> Result<TensorView, DecodeError> {

@@ -19,21 +19,32 @@ impl<'a> Packet<'a> {
         dialect: Dialect,
         limits: Limits,
     ) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(head, 0);
+        Self::read(&mut Reader::new(head, 0), head, payload, dialect, limits)
+    }
+
+    /// The same with a reader of all of `head`.
+    pub(super) fn read(
+        reader: &mut Reader<'a>,
+        head: &'a [u8],
+        payload: u64,
+        dialect: Dialect,
+        limits: Limits,
+    ) -> Result<Self, DecodeError> {
         reader.u64("packet length")?;
         let code = PacketCode(reader.i32("packet code")?);
+        reader.means(|| code.name());
         let packet = match code {
             PacketCode::SHUTDOWN => Self::Shutdown,
             PacketCode::INIT_SERVER => Self::Init {
-                version: Cow::Borrowed(version(&mut reader)?),
-                constructor: dialect.values(&mut reader, limits)?,
+                version: Cow::Borrowed(version(reader)?),
+                constructor: dialect.values(reader, limits)?,
             },
             PacketCode::CALL_FUNC => {
-                let function = reader.u64("function handle")?;
+                let function = reader.address("function handle")?;
                 let bulk = bulk_argument(head, payload, dialect, limits)?;
                 let args = match bulk {
-                    None => dialect.values(&mut reader, limits)?,
-                    Some(_) => dialect.values_before_bulk(&mut reader, limits)?,
+                    None => dialect.values(reader, limits)?,
+                    Some(_) => dialect.values_before_bulk(reader, limits)?,
                 };
                 Self::Call {
                     function,
@@ -42,20 +53,20 @@ impl<'a> Packet<'a> {
                 }
             }
             PacketCode::RETURN if payload > 0 => return bulk_return(head, payload, dialect),
-            PacketCode::RETURN => Self::Return(dialect.values(&mut reader, limits)?),
+            PacketCode::RETURN => Self::Return(dialect.values(reader, limits)?),
             PacketCode::EXCEPTION => {
-                let text = dialect.exception_text(&mut reader, limits)?;
+                let text = dialect.exception_text(reader, limits)?;
                 // Real peers ignore what stands behind the text.
                 return Ok(Self::Exception {
                     text: Cow::Owned(text),
                 });
             }
             PacketCode::COPY_FROM_REMOTE => {
-                let (tensor, nbytes) = copy(&mut reader, limits)?;
+                let (tensor, nbytes) = copy(reader, limits)?;
                 Self::CopyFrom { tensor, nbytes }
             }
             PacketCode::COPY_TO_REMOTE => {
-                let (tensor, nbytes) = copy(&mut reader, limits)?;
+                let (tensor, nbytes) = copy(reader, limits)?;
                 if nbytes != payload {
                     let expected = "the length of the data that follows";
                     let found = format!("{nbytes} before {payload} bytes");
@@ -74,10 +85,10 @@ impl<'a> Packet<'a> {
                     let expected = "a code from 1 to 21";
                     return Err(DecodeError::unexpected("packet code", 8, expected, code.0));
                 }
-                let values = dialect.values(&mut reader, limits)?;
+                let values = dialect.values(reader, limits)?;
                 // First, so that a wrong argument is known to be in a whole packet.
                 reader.finish("packet")?;
-                return Syscall::from_values(code, values).map(Self::Syscall);
+                return Syscall::from_values(code, values, dialect).map(Self::Syscall);
             }
         };
         reader.finish("packet")?;
@@ -95,12 +106,7 @@ impl<'a> Packet<'a> {
 
 fn version<'a>(reader: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
     let len = reader.u64("length of the version")?;
-    let offset = reader.offset();
-    let bytes = reader.bytes("version", len)?;
-    std::str::from_utf8(bytes).map_err(|error| DecodeError::NotUtf8 {
-        field: "version",
-        offset: offset + error.valid_up_to() as u64,
-    })
+    reader.text("version", len)
 }
 
 fn copy(reader: &mut Reader<'_>, limits: Limits) -> Result<(TensorView, u64), DecodeError> {

@@ -7,6 +7,7 @@
 
 mod args;
 mod decode;
+mod explain;
 mod scan;
 mod syscall;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub(crate) mod tests;
 
 use std::borrow::Cow;
 
+pub use explain::{explain, extent};
 pub use scan::{Frame, scan};
 pub use syscall::{HandleKind, Syscall};
 

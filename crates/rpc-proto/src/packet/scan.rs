@@ -3,6 +3,7 @@
 use super::{LENGTH, START};
 use crate::codes::PacketCode;
 use crate::dialect::Tail;
+use crate::explain::Extent;
 use crate::limits::within;
 use crate::tensor;
 use crate::wire::Reader;
@@ -37,27 +38,13 @@ pub enum Frame {
 /// A length that is too short for its packet or over its limit.
 pub fn scan(input: &[u8], dialect: Dialect, limits: Limits) -> Result<Frame, DecodeError> {
     let available = input.len() as u64;
-    if available < LENGTH {
-        return Ok(Frame::Incomplete { needed: LENGTH });
-    }
     let mut reader = Reader::new(input, 0);
-    let nbytes = reader.u64("packet length")?;
-    if nbytes == 0 {
-        return Ok(Frame::Empty);
-    }
-    if nbytes < START - LENGTH {
-        let expected = "0, or at least 4 for the code";
-        return Err(DecodeError::unexpected(
-            "packet length",
-            0,
-            expected,
-            nbytes,
-        ));
-    }
+    let total = match extent(&mut reader, limits)? {
+        Extent::AtLeast(needed) => return Ok(Frame::Incomplete { needed }),
+        Extent::Exactly(LENGTH) => return Ok(Frame::Empty),
+        Extent::Exactly(total) => total,
+    };
     let over = |over| DecodeError::OverLimit { offset: 0, over };
-    let longest = limits.payload.saturating_add(limits.packet);
-    within("packet length", nbytes, longest.min(u64::MAX - LENGTH)).map_err(over)?;
-    let total = LENGTH + nbytes;
     if available < START {
         return Ok(Frame::Incomplete { needed: START });
     }
@@ -106,6 +93,27 @@ pub fn scan(input: &[u8], dialect: Dialect, limits: Limits) -> Result<Frame, Dec
         return Ok(Frame::Incomplete { needed: head });
     }
     Ok(Frame::Packet { head, payload })
+}
+
+/// How long the packet is that starts at `reader`, with its length field.
+pub(super) fn extent(reader: &mut Reader<'_>, limits: Limits) -> Result<Extent, DecodeError> {
+    if reader.remaining() < LENGTH {
+        return Ok(Extent::AtLeast(LENGTH));
+    }
+    let nbytes = reader.u64("packet length")?;
+    if (1..START - LENGTH).contains(&nbytes) {
+        let expected = "0, or at least 4 for the code";
+        return Err(DecodeError::unexpected(
+            "packet length",
+            0,
+            expected,
+            nbytes,
+        ));
+    }
+    let longest = limits.payload.saturating_add(limits.packet);
+    within("packet length", nbytes, longest.min(u64::MAX - LENGTH))
+        .map_err(|over| DecodeError::OverLimit { offset: 0, over })?;
+    Ok(Extent::Exactly(LENGTH + nbytes))
 }
 
 /// Bytes of the head of a packet of `total` bytes, or how many have to be there to tell: all of it is

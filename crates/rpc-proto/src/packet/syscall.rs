@@ -7,7 +7,7 @@ use crate::codes::PacketCode;
 use crate::dialect::Place;
 use crate::{DataType, DecodeError, Device, DeviceAttr, Dialect, TensorView, Value, Values};
 
-/// What a handle stands for. The `ffi` dialect does not send it.
+/// What a handle stands for. Only the `legacy` dialect sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HandleKind {
@@ -37,7 +37,7 @@ pub enum Syscall<'a> {
     FreeHandle {
         /// The handle.
         handle: u64,
-        /// What it stands for, where the dialect says so.
+        /// What it stands for, where the dialect says so. There, a handle of no kind is sent as an object.
         kind: Option<HandleKind>,
     },
     /// Makes a device current.
@@ -119,6 +119,29 @@ pub enum Syscall<'a> {
     },
 }
 
+impl PacketCode {
+    /// What the arguments of a syscall are, in their order; nothing for other codes.
+    #[must_use]
+    pub fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::GET_GLOBAL_FUNC => &["name"],
+            Self::FREE_HANDLE => &["handle", "kind"],
+            Self::DEV_SET_DEVICE | Self::DEV_CREATE_STREAM | Self::DEV_GET_CURRENT_STREAM => {
+                &["device"]
+            }
+            Self::DEV_GET_ATTR => &["device", "attribute"],
+            Self::DEV_ALLOC_DATA => &["device", "bytes", "alignment", "data type"],
+            Self::DEV_FREE_DATA => &["device", "data"],
+            Self::DEV_STREAM_SYNC | Self::DEV_FREE_STREAM | Self::DEV_SET_STREAM => {
+                &["device", "stream"]
+            }
+            Self::COPY_AMONG_REMOTE => &["from", "to", "stream"],
+            Self::DEV_ALLOC_DATA_WITH_SCOPE => &["tensor", "scope"],
+            _ => &[],
+        }
+    }
+}
+
 impl<'a> Syscall<'a> {
     /// The code of its packet.
     #[must_use]
@@ -179,7 +202,10 @@ impl<'a> Syscall<'a> {
         let mut put = |values: &[Value<'_>]| dialect.put_values(Place::Call, values, None, out);
         match self {
             Self::GetGlobalFunc { name } => put(&[Value::Str(Cow::Borrowed(name))]),
-            Self::FreeHandle { handle, .. } => put(&[Value::Pointer(*handle)]),
+            Self::FreeHandle { handle, kind } => match dialect.code_of_handle(*kind) {
+                None => put(&[Value::Pointer(*handle)]),
+                Some(code) => put(&[Value::Pointer(*handle), code.into()]),
+            },
             Self::SetDevice { device }
             | Self::CreateStream { device }
             | Self::GetCurrentStream { device } => put(&[Value::Device(*device)]),
@@ -226,14 +252,18 @@ impl<'a> Syscall<'a> {
     }
 
     /// Reads the arguments of the syscall `code`. Further arguments are ignored, as real servers do.
-    pub(super) fn from_values(code: PacketCode, values: Values<'a>) -> Result<Self, DecodeError> {
+    pub(super) fn from_values(
+        code: PacketCode,
+        values: Values<'a>,
+        dialect: Dialect,
+    ) -> Result<Self, DecodeError> {
         let mut args = Args::new(code, values);
         // The fields of each are read in the order in which they stand.
         Ok(match code {
             PacketCode::GET_GLOBAL_FUNC => Self::GetGlobalFunc { name: args.text()? },
             PacketCode::FREE_HANDLE => Self::FreeHandle {
                 handle: args.pointer()?,
-                kind: None,
+                kind: args.handle_kind(dialect)?,
             },
             PacketCode::DEV_SET_DEVICE => Self::SetDevice {
                 device: args.device()?,

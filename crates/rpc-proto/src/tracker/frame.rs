@@ -3,7 +3,7 @@
 use crate::DecodeError;
 use crate::wire::Reader;
 
-const FIELD: &str = "length of a tracker's frame";
+pub(super) const FIELD: &str = "length of a tracker's frame";
 
 /// Bytes of the frame with its length field, once that is among what was `received`. The frame has one
 /// byte at least, and at most `limit`.
@@ -11,14 +11,18 @@ pub(super) fn length(received: &[u8], limit: u32) -> Result<Option<usize>, Decod
     let Some(field) = received.first_chunk::<4>() else {
         return Ok(None);
     };
-    match Reader::new(field, 0).count(FIELD, limit)? {
-        0 => Err(DecodeError::unexpected(
-            FIELD,
-            0,
-            "a length of at least 1",
-            0,
-        )),
-        length => Ok(Some(4 + length as usize)),
+    let length = read_length(&mut Reader::new(field, 0), limit)?;
+    Ok(Some(4 + length as usize))
+}
+
+/// Reads the length field.
+pub(super) fn read_length(reader: &mut Reader<'_>, limit: u32) -> Result<u32, DecodeError> {
+    match reader.count(FIELD, limit)? {
+        0 => {
+            let expected = "a length of at least 1";
+            Err(DecodeError::unexpected(FIELD, 0, expected, 0))
+        }
+        length => Ok(length),
     }
 }
 

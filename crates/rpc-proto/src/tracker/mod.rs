@@ -9,6 +9,7 @@
 //! side of one connection, and [`ServingConnection`] the tracker's.
 
 mod connection;
+mod explain;
 mod frame;
 mod json;
 mod message;
@@ -17,6 +18,7 @@ mod serving;
 mod summary;
 
 pub use connection::{Connection, ConnectionError, Event};
+pub use explain::{GREETING_LEN, explain_frame, explain_greeting, frame_extent};
 pub use json::MessageError;
 pub use message::{Priority, Request};
 pub use reply::{Allocation, Reply, ReplyError};

@@ -5,11 +5,17 @@ use super::{
     POINTER, RAW_STR, REMOTE_OBJECT, SMALL_BYTES, SMALL_STR, STR, TENSOR, TENSOR_VIEW, bytes_index,
     put_count, put_handle, put_value, str_index,
 };
+use crate::dialect::result::{Parts, Types, mismatch, parts};
 use crate::dialect::{Place, Tail};
 use crate::packet::START;
 use crate::tensor;
 use crate::wire::{Put, Reader};
 use crate::{Bulk, BulkKind, DecodeError, Returned, TensorView, Value, Values};
+
+const TYPES: Types = Types {
+    none: NONE,
+    tensors: [TENSOR, TENSOR_VIEW],
+};
 
 /// From here to the objects no index means anything.
 const FIRST_UNKNOWN: i32 = 13;
@@ -85,63 +91,23 @@ pub(in crate::dialect) fn returned(
     values: Values<'_>,
     offset: u64,
 ) -> Result<Returned<'_>, DecodeError> {
-    let wrong = |expected, found: String| DecodeError::Unexpected {
-        field: "result of a call",
-        offset,
-        expected,
-        found,
+    let (index, value) = match parts(values, offset, &TYPES)? {
+        Parts::Known(returned) => return Ok(returned),
+        Parts::Other(index, value) => (index, value),
     };
-    let count = values.len();
-    let mut values = values.into_iter();
-    let index = match values.next() {
-        Some(Value::Int(index)) => index,
-        Some(other) => return Err(wrong("a type index first", other.kind().to_owned())),
-        None => return Err(wrong("a type index first", "no value".to_owned())),
-    };
-    let index =
-        i32::try_from(index).map_err(|_| wrong("a type index of 32 bits", index.to_string()))?;
-    if index == NONE && count == 1 {
-        return Ok(Returned::Value(Value::None));
-    }
-    let is_tensor = index == TENSOR || index == TENSOR_VIEW;
-    let expected = if is_tensor { 3 } else { 2 };
-    let value = match values.next() {
-        Some(value) if count == expected => value,
-        _ => {
-            return Err(wrong(
-                "2 values, or 3 for a tensor",
-                format!("{count} values"),
-            ));
-        }
-    };
-    Ok(match (index, value, values.next()) {
-        (_, Value::Tensor(tensor), Some(Value::Pointer(handle))) => {
-            Returned::Tensor { tensor, handle }
-        }
-        (_, Value::Tensor(tensor), Some(Value::None)) => Returned::Tensor { tensor, handle: 0 },
-        (_, _, Some(_)) => {
-            return Err(wrong(
-                "a tensor and its handle",
-                "something else".to_owned(),
-            ));
-        }
-        (FUNCTION, Value::Pointer(handle), None) => Returned::Value(Value::Function(handle)),
-        (MODULE, Value::Pointer(handle), None) => Returned::Value(Value::Module(handle)),
-        (FIRST_OBJECT.., Value::Pointer(handle), None) => Returned::Object {
+    Ok(match (index, value) {
+        (FUNCTION, Value::Pointer(handle)) => Returned::Value(Value::Function(handle)),
+        (MODULE, Value::Pointer(handle)) => Returned::Value(Value::Module(handle)),
+        (FIRST_OBJECT.., Value::Pointer(handle)) => Returned::Object {
             type_index: index.into(),
             handle,
         },
         // An index that nobody knows says nothing of the pointer under it.
-        (FIRST_UNKNOWN.., value @ Value::Pointer(_), None)
-        | (RAW_STR | SMALL_STR | STR, value @ Value::Str(_), None)
-        | (BYTES_VIEW | SMALL_BYTES | BYTES, value @ Value::Bytes(_), None) => {
-            Returned::Value(value)
-        }
-        (index, value, None) if index_of(&value) == index => Returned::Value(value),
-        (index, value, None) => {
-            let found = format!("{} under type index {index}", value.kind());
-            return Err(wrong("a value of the type that stands before it", found));
-        }
+        (FIRST_UNKNOWN.., value @ Value::Pointer(_))
+        | (RAW_STR | SMALL_STR | STR, value @ Value::Str(_))
+        | (BYTES_VIEW | SMALL_BYTES | BYTES, value @ Value::Bytes(_)) => Returned::Value(value),
+        (index, value) if index_of(&value) == index => Returned::Value(value),
+        (index, value) => return Err(mismatch(offset, index, &value)),
     })
 }
 

@@ -7,10 +7,14 @@ use crate::{DataType, Device, Shape};
 fn what_is_over_a_limit_is_not_written() {
     let limits = LIMITS().with_arguments(2).with_packet(100).with_payload(10);
     let field = |packet: Packet<'_>| {
-        let mut out = vec![9];
-        let result = packet.encode(Dialect::Ffi, limits, &mut out);
-        assert_eq!(result.is_err(), out == [9]);
-        result.err().map(|over| over.field)
+        let [ffi, legacy] = DIALECTS.map(|dialect| {
+            let mut out = vec![9];
+            let result = packet.encode(dialect, limits, &mut out);
+            assert_eq!(result.is_err(), out == [9]);
+            result.err().map(|over| over.field)
+        });
+        assert_eq!(ffi, legacy);
+        ffi
     };
     let ints = |n| Values::from_iter((0..n).map(Value::Int));
     let call = |args, nbytes: Option<u64>| Packet::Call {
@@ -83,8 +87,10 @@ fn a_tensor_that_no_peer_takes_is_not_written() {
         ];
         let mut out = Vec::new();
         for packet in packets.into_iter().chain(syscalls.map(Packet::Syscall)) {
-            let result = packet.encode(Dialect::Ffi, limits, &mut out);
-            assert_eq!(over(result), expected, "{packet:?}");
+            for dialect in DIALECTS {
+                let result = packet.encode(dialect, limits, &mut out);
+                assert_eq!(over(result), expected, "{packet:?}");
+            }
         }
         let results = [
             Returned::Value(Value::Tensor(tensor())),
@@ -94,8 +100,10 @@ fn a_tensor_that_no_peer_takes_is_not_written() {
             },
         ];
         for returned in results {
-            let result = encode_returned(Dialect::Ffi, &returned, limits, &mut out);
-            assert_eq!(over(result), expected, "{returned:?}");
+            for dialect in DIALECTS {
+                let result = encode_returned(dialect, &returned, limits, &mut out);
+                assert_eq!(over(result), expected, "{returned:?}");
+            }
         }
         assert_eq!(out.is_empty(), expected.is_some());
     }

@@ -18,11 +18,11 @@ fn calls_that_return_nothing() {
     // The void of a syscall is none of a call; neither is no value at all.
     assert_eq!(
         malformed(call(), VOID),
-        "result of a call at offset 12: expected a type index first, found none"
+        "result of a call at offset 12: expected the number of a type first, found none"
     );
     assert_eq!(
         malformed(call(), "0800000000000000 04000000 00000000"),
-        "result of a call at offset 12: expected a type index first, found no value"
+        "result of a call at offset 12: expected the number of a type first, found no value"
     );
 }
 
@@ -65,10 +65,7 @@ fn calls_that_return_text_and_bytes() {
     assert_eq!(malformed(call(), &broken), "text at offset 41 is not UTF-8");
     let wrong = format!("2300000000000000 {head} 4200000000000000 {raw} 616263");
     let error = malformed(call(), &wrong);
-    assert!(
-        error.ends_with("found a text under type index 66"),
-        "{error}"
-    );
+    assert!(error.ends_with("found a text under type 66"), "{error}");
 }
 
 #[test]
@@ -138,14 +135,14 @@ fn calls_that_return_nonsense() {
         assert_eq!(
             malformed(call(), &pointer(index)),
             format!(
-                "result of a call at offset 12: expected a type index of 32 bits, found {printed}"
+                "result of a call at offset 12: expected the number of a type in 32 bits, found {printed}"
             )
         );
     }
     for (index, number) in [("00", "0"), ("01", "1"), ("08", "8")] {
         let error = malformed(call(), &pointer(&format!("{index}00000000000000")));
         assert!(
-            error.ends_with(&format!("found a pointer under type index {number}")),
+            error.ends_with(&format!("found a pointer under type {number}")),
             "{error}"
         );
     }

@@ -1,0 +1,534 @@
+//! Sessions on the next server: what passes: `SRV-HOP-1`.
+
+use rpc_proto::{
+    DataType, Device, DeviceAttr, DeviceType, Packet, Returned, Shape, Syscall, TensorView, Value,
+};
+
+use super::by_hand as hand;
+use super::exchange::pattern;
+use super::hop::Hop;
+use crate::case::{Case, Level, Tag};
+use crate::roles::Server;
+use crate::roles::served::called;
+use crate::stage::Outcome;
+
+pub(super) const CASES: &[Case] = &[
+    Case::server("SRV-HOP-101", Level::Must, "6.3.6", arguments).about(
+        "Arguments of every type reach the next server with the same values.",
+        "A server in the middle knows nothing of what they mean at the far end.",
+    ),
+    Case::server("SRV-HOP-102", Level::Must, "6.3.6", results).about(
+        "Results of every type reach the client with the same values.",
+        "A server in the middle knows nothing of what they mean at the far end.",
+    ),
+    Case::server("SRV-HOP-103", Level::Must, "6.3.7", handles).about(
+        "Handles are those of the last server, in both directions, and are given up there.",
+        "Only the last server knows what they stand for.",
+    ),
+    Case::server("SRV-HOP-104", Level::Must, "6.3.8", look_ups).about(
+        "Look-ups reach the next server, and their answers the client, also null.",
+        "Functions are those of the last server.",
+    ),
+    Case::server("SRV-HOP-105", Level::Must, "6.3.8", memory_syscalls).about(
+        "Allocating and freeing reach the next server as they are.",
+        "Memory is that of the last server.",
+    ),
+    Case::server("SRV-HOP-106", Level::Must, "6.3.8", stream_syscalls).about(
+        "Syscalls on streams and on the current device reach the next server as they are.",
+        "Devices are those of the last server.",
+    ),
+    Case::server("SRV-HOP-107", Level::Must, "6.3.8", attributes).about(
+        "Attributes of devices are those that the next server tells: numbers, texts and none.",
+        "Devices are those of the last server.",
+    ),
+    Case::server("SRV-HOP-108", Level::Must, "6.3.9", copies).about(
+        "Copies reach the next server with their bytes, and its bytes reach the client.",
+        "Tensors are those of the last server.",
+    ),
+    Case::server("SRV-HOP-109", Level::Should, "6.3.10", copies_with_offsets).about(
+        "A copy's byte offset reaches the next server.",
+        "Pieces of a large tensor land in their places by it.",
+    ),
+    Case::server("SRV-HOP-110", Level::Must, "6.3.9", large_copies)
+        .about(
+            "Copies of four mebibytes pass in both directions.",
+            "Tensors are as large.",
+        )
+        .tags(&[Tag::Large]),
+    Case::server("SRV-HOP-111", Level::Must, "6.3.6", large_values)
+        .about(
+            "A text and bytes of a mebibyte pass in both directions.",
+            "So files are sent.",
+        )
+        .tags(&[Tag::Large]),
+    Case::server("SRV-HOP-112", Level::Must, "6.3.11", exceptions).about(
+        "Exceptions of the next server reach the client with their text, and the session goes on.",
+        "The text is all that the user sees of what happened on the device.",
+    ),
+    Case::server("SRV-HOP-113", Level::Quirk, "6.3.17", words_of_a_hop).about(
+        "Before the text of the next server stands `RPCError: Error caught from RPC call:` and a line end.",
+        "The reference's servers say so for each hop.",
+    ),
+    Case::server("SRV-HOP-114", Level::Must, "6.3.11", refused_copies).about(
+        "A copy that the next server refuses is an exception for the client, in both directions.",
+        "A client that takes it for done computes with other data.",
+    ),
+    Case::server("SRV-HOP-115", Level::Must, "6.3.7", tensors_of_next).about(
+        "Tensors, as arguments and as results, keep address, device, type, shape and byte offset.",
+        "They lie at the last server.",
+    ),
+];
+
+/// A device that only the next server knows.
+const FAR: Device = Device::new(DeviceType(12), 3);
+
+fn tensor() -> TensorView {
+    TensorView {
+        data: 0x7fb1_5400_f480,
+        device: FAR,
+        dtype: DataType::FLOAT32,
+        shape: Shape::from(&[2, 3][..]),
+        byte_offset: 0,
+    }
+}
+
+fn arguments(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let args = vec![
+        Value::None,
+        Value::Int(i64::MIN),
+        Value::Bool(true),
+        Value::Float(-0.1),
+        Value::Pointer(0xdead_beef),
+        Value::DataType(DataType::FLOAT32),
+        Value::Device(FAR),
+        Value::from(""),
+        Value::from("short"),
+        Value::from("longer than seven, 世界"),
+        Value::from(vec![]),
+        Value::from(vec![0, 255]),
+        Value::from(vec![7; 100]),
+        Value::Object(0x1110),
+        Value::Module(0x2220),
+        Value::Int(5),
+    ];
+    for (place, arg) in args.iter().enumerate() {
+        let check = format!("argument-{place}");
+        hop.client().send_call(0x1230, vec![arg.clone()])?;
+        let came = hop.request(&check)?;
+        let holds = called(&came) == Some((0x1230, vec![arg.clone()]));
+        let words = format!("a call of 0x1230 with {arg:?}");
+        hop.server()
+            .packets
+            .came_check(&check, holds, &words, None, &came)?;
+        hop.server().returned(&Returned::Value(Value::None))?;
+        hop.client().returned("answered")?;
+    }
+    hop.client().send_call(0x1230, args.clone())?;
+    let came = hop.request("all-at-once")?;
+    let holds = called(&came) == Some((0x1230, args));
+    hop.server()
+        .packets
+        .came_check("all-in-order", holds, "all arguments", None, &came)?;
+    hop.server().returned(&Returned::Value(Value::None))?;
+    hop.client().returned("answered-at-last").map(drop)
+}
+
+fn results(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let object = |type_index| Returned::Object {
+        type_index,
+        handle: 0x1110,
+    };
+    let values = [
+        Value::None,
+        Value::Int(i64::MAX),
+        Value::Bool(false),
+        Value::Float(2.5),
+        Value::Pointer(0xdead_beef),
+        Value::DataType(DataType::FLOAT32),
+        Value::Device(FAR),
+        Value::from(""),
+        Value::from("short"),
+        Value::from("longer than seven, 世界"),
+        Value::from(vec![]),
+        Value::from(vec![0, 255]),
+        Value::from(vec![7; 100]),
+        Value::Function(0x2220),
+        Value::Module(0x3330),
+    ];
+    let all = values
+        .map(Returned::Value)
+        .into_iter()
+        .chain([object(69), object(71), object(224)]);
+    for (place, returned) in all.enumerate() {
+        let check = format!("result-{place}");
+        hop.client().send_call(0x1230, vec![])?;
+        hop.request("call")?;
+        hop.server().returned(&returned)?;
+        let found = hop.client().returned(&check)?;
+        let name = format!("{check}-as-it-is");
+        let expected = format!("{returned:?}");
+        hop.client().stage().check(
+            &name,
+            found == returned,
+            expected,
+            format_args!("{found:?}"),
+        )?;
+    }
+    Ok(())
+}
+
+fn handles(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    // As the last server would give them: small ones, addresses, and the greatest.
+    for handle in [1, 0x559f_26c9_8550, u64::MAX - 1] {
+        hop.client()
+            .send_call(handle, vec![Value::Object(handle)])?;
+        let came = hop.request("call")?;
+        let holds = called(&came) == Some((handle, vec![Value::Object(handle)]));
+        let words = format!("a call of {handle:#x} with that object");
+        hop.server()
+            .packets
+            .came_check("same-handles", holds, &words, None, &came)?;
+        hop.server()
+            .returned(&Returned::Value(Value::Function(handle)))?;
+        let found = hop.client().returned("result")?;
+        let expected = Returned::Value(Value::Function(handle));
+        let holds = found == expected;
+        hop.client()
+            .stage()
+            .check("same-result", holds, handle, format_args!("{found:?}"))?;
+        let free = Packet::Syscall(Syscall::FreeHandle { handle, kind: None });
+        hop.expect_passed("given-up", &free, &[])?;
+        hop.server().void()?;
+        hop.client().expect_void("given-up-answered")?;
+    }
+    Ok(())
+}
+
+fn look_ups(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    for (name, handle) in [
+        ("far.function", 0x1230),
+        ("no.such.function", 0),
+        ("世界", 7),
+    ] {
+        let request = Packet::Syscall(Syscall::GetGlobalFunc { name: name.into() });
+        hop.expect_passed(name, &request, &[])?;
+        hop.server().value(Value::Pointer(handle))?;
+        let exact = [hand::returned(&[hand::pointer(handle)])];
+        hop.client()
+            .expect_bytes(&format!("{name}-answer"), "the same pointer", &exact)?;
+    }
+    Ok(())
+}
+
+/// Passes syscalls, which are answered by nothing or by a pointer.
+fn expect_syscalls(
+    server: &Server,
+    syscalls: Vec<(&str, Syscall<'static>, Option<u64>)>,
+) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    for (check, syscall, pointer) in syscalls {
+        hop.expect_passed(check, &Packet::Syscall(syscall), &[])?;
+        let (answer, exact) = match pointer {
+            Some(address) => (Value::Pointer(address), hand::pointer(address)),
+            None => (Value::None, hand::none()),
+        };
+        hop.server().value(answer)?;
+        let exact = [hand::returned(&[exact])];
+        hop.client()
+            .expect_bytes(&format!("{check}-answer"), "the same answer", &exact)?;
+    }
+    Ok(())
+}
+
+fn memory_syscalls(server: &Server) -> Outcome {
+    let allocate = Syscall::AllocData {
+        device: FAR,
+        nbytes: 1 << 33,
+        alignment: 128,
+        dtype: DataType::FLOAT32,
+    };
+    let empty = TensorView {
+        data: 0,
+        ..tensor()
+    };
+    let scoped = |scope: Option<&'static str>| Syscall::AllocDataWithScope {
+        tensor: empty.clone(),
+        scope: scope.map(Into::into),
+    };
+    let to = TensorView {
+        data: 0x40,
+        ..tensor()
+    };
+    let among = Syscall::CopyAmong {
+        from: tensor(),
+        to,
+        stream: 9,
+    };
+    let syscalls = vec![
+        ("bytes", allocate, Some(0x7000)),
+        ("tensor", scoped(None), Some(0x8000)),
+        (
+            "tensor-with-scope",
+            scoped(Some("global.texture")),
+            Some(u64::MAX),
+        ),
+        ("copied-among", among, None),
+        (
+            "freed",
+            Syscall::FreeData {
+                device: FAR,
+                data: 0x7000,
+            },
+            None,
+        ),
+    ];
+    expect_syscalls(server, syscalls)
+}
+
+fn stream_syscalls(server: &Server) -> Outcome {
+    let (device, stream) = (FAR, 0xbeef_0000_0001);
+    let syscalls = vec![
+        ("device-set", Syscall::SetDevice { device }, None),
+        (
+            "stream-made",
+            Syscall::CreateStream { device },
+            Some(stream),
+        ),
+        ("stream-set", Syscall::SetStream { device, stream }, None),
+        (
+            "stream-asked",
+            Syscall::GetCurrentStream { device },
+            Some(stream),
+        ),
+        (
+            "stream-synchronized",
+            Syscall::StreamSync { device, stream },
+            None,
+        ),
+        ("stream-freed", Syscall::FreeStream { device, stream }, None),
+    ];
+    expect_syscalls(server, syscalls)
+}
+
+fn attributes(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let samples = [
+        (0, Value::Int(1), hand::int(1)),
+        (1, Value::Int(1024), hand::int(1024)),
+        (
+            5,
+            Value::from("a far device"),
+            hand::raw(hand::RAW_STR, b"a far device"),
+        ),
+        (
+            8,
+            Value::from("[1, 2]"),
+            hand::raw(hand::RAW_STR, b"[1, 2]"),
+        ),
+        (13, Value::None, hand::none()),
+    ];
+    for (number, answer, exact) in samples {
+        let attr = DeviceAttr(number);
+        let check = format!("attribute-{number}");
+        let request = Packet::Syscall(Syscall::GetAttr { device: FAR, attr });
+        hop.expect_passed(&check, &request, &[])?;
+        hop.server().value(answer.clone())?;
+        let found = hop.client().value(&format!("{check}-answer"))?;
+        let name = format!("{check}-as-it-is");
+        let expected = format!("{answer:?}, as {}", hex::encode(&exact));
+        hop.client()
+            .stage()
+            .check(&name, found == answer, expected, format_args!("{found:?}"))?;
+    }
+    Ok(())
+}
+
+/// Passes one copy in each direction.
+fn expect_copies(hop: &mut Hop, tensor: &TensorView, bytes: &[u8]) -> Outcome {
+    let nbytes = bytes.len() as u64;
+    let to = Packet::CopyTo {
+        tensor: tensor.clone(),
+        nbytes,
+    };
+    hop.expect_passed("to", &to, bytes)?;
+    hop.server().void()?;
+    hop.client().expect_void("to-answered")?;
+    let from = Packet::CopyFrom {
+        tensor: tensor.clone(),
+        nbytes,
+    };
+    hop.expect_passed("from", &from, &[])?;
+    hop.server().copy_ack(bytes)?;
+    let came = hop.client().packets.packet("from-answered")?;
+    let holds = matches!(came.packet, Packet::CopyAck { .. }) && came.payload == bytes;
+    let words = format!("a copy ack with the {nbytes} bytes");
+    hop.client()
+        .packets
+        .came_check("from-bytes", holds, &words, None, &came)
+}
+
+fn copies(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    expect_copies(&mut hop, &tensor(), &pattern(24, 1))?;
+    let processor = TensorView {
+        device: Device::cpu(0),
+        ..tensor()
+    };
+    expect_copies(&mut hop, &processor, &pattern(24, 2))
+}
+
+fn copies_with_offsets(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let piece = TensorView {
+        byte_offset: 8,
+        ..tensor()
+    };
+    expect_copies(&mut hop, &piece, &pattern(16, 3))
+}
+
+fn large_copies(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let len = (4 << 20) + 4;
+    let large = TensorView {
+        shape: Shape::from(&[len / 4][..]),
+        ..tensor()
+    };
+    expect_copies(
+        &mut hop,
+        &large,
+        &pattern(usize::try_from(len).unwrap_or_default(), 4),
+    )
+}
+
+fn large_values(server: &Server) -> Outcome {
+    const LEN: usize = (1 << 20) + 1;
+    let mut hop = Hop::new(server)?;
+    let text: String = ('a'..='z').cycle().take(LEN).collect();
+    for value in [Value::from(text), Value::from(pattern(LEN, 5))] {
+        hop.client().send_call(0x1230, vec![value.clone()])?;
+        let came = hop.request("call")?;
+        let holds = called(&came) == Some((0x1230, vec![value.clone()]));
+        let stage = hop.client().stage();
+        stage.check(
+            "argument",
+            holds,
+            "all of it",
+            format_args!("{} bytes", came.bytes.len()),
+        )?;
+        let returned = Returned::Value(value);
+        hop.server().returned(&returned)?;
+        let holds = hop.client().returned("result")? == returned;
+        stage.check("result-as-it-is", holds, "all of it", "another value")?;
+    }
+    Ok(())
+}
+
+fn exceptions(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    for text in ["abc", "two\nlines, 世界", "RPCError: as said before"] {
+        hop.client().send_call(0x1230, vec![])?;
+        hop.request("call")?;
+        hop.server().exception(text)?;
+        let found = hop.client().expect_exception("of-a-call")?;
+        hop.client()
+            .stage()
+            .check("of-a-call-text", found.contains(text), text, found)?;
+    }
+    let device = FAR;
+    hop.client()
+        .packets
+        .send(&Packet::Syscall(Syscall::CreateStream { device }))?;
+    hop.request("syscall")?;
+    hop.server().exception("no stream")?;
+    let found = hop.client().expect_exception("of-a-syscall")?;
+    hop.client().stage().check(
+        "of-a-syscall-text",
+        found.contains("no stream"),
+        "no stream",
+        found,
+    )?;
+    hop.client().send_call(0x1230, vec![])?;
+    hop.request("next-call")?;
+    hop.server().returned(&Returned::Value(Value::Int(5)))?;
+    let found = hop.client().returned("next-result")?;
+    let holds = found == Returned::Value(Value::Int(5));
+    hop.client()
+        .stage()
+        .check("goes-on", holds, "5", format_args!("{found:?}"))
+}
+
+fn words_of_a_hop(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    hop.client().send_call(0x1230, vec![])?;
+    hop.request("call")?;
+    hop.server().exception("abc")?;
+    let exact = [hand::exception(
+        "RPCError: Error caught from RPC call:\nabc",
+    )];
+    hop.client()
+        .expect_bytes("text", "the reference's words and the text", &exact)
+}
+
+fn refused_copies(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let nbytes = 24;
+    let to = Packet::CopyTo {
+        tensor: tensor(),
+        nbytes,
+    };
+    hop.expect_passed("to", &to, &pattern(24, 6))?;
+    hop.server().exception("no room")?;
+    let found = hop.client().expect_exception("to-told")?;
+    hop.client()
+        .stage()
+        .check("to-text", found.contains("no room"), "no room", found)?;
+    let from = Packet::CopyFrom {
+        tensor: tensor(),
+        nbytes,
+    };
+    hop.expect_passed("from", &from, &[])?;
+    hop.server().exception("not there")?;
+    let found = hop.client().expect_exception("from-told")?;
+    hop.client()
+        .stage()
+        .check("from-text", found.contains("not there"), "not there", found)
+}
+
+fn tensors_of_next(server: &Server) -> Outcome {
+    let mut hop = Hop::new(server)?;
+    let scalar = TensorView {
+        data: 0,
+        dtype: DataType::INT8,
+        shape: Shape::default(),
+        ..tensor()
+    };
+    let view = TensorView {
+        byte_offset: 16,
+        ..tensor()
+    };
+    for tensor in [tensor(), scalar, view] {
+        hop.client()
+            .send_call(0x1230, vec![Value::Tensor(tensor.clone())])?;
+        let came = hop.request("call")?;
+        let holds = called(&came) == Some((0x1230, vec![Value::Tensor(tensor.clone())]));
+        let words = format!("{tensor:?}");
+        hop.server()
+            .packets
+            .came_check("argument", holds, &words, None, &came)?;
+        let returned = Returned::Tensor {
+            tensor,
+            handle: 0x4440,
+        };
+        hop.server().returned(&returned)?;
+        let found = hop.client().returned("result")?;
+        let holds = found == returned;
+        hop.client()
+            .stage()
+            .check("result-as-it-is", holds, words, format_args!("{found:?}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! What a run is written as.
+
+mod text;
+
+pub use text::text;

@@ -1,0 +1,266 @@
+//! Plays one case on the peer under test, and sees that the peer is there for the next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rpc_proto::Dialect;
+
+use super::probe::Probed;
+use super::{Options, Target, guarded};
+use crate::broken::Defect;
+use crate::case::{Case, Level, Play, Role, Tag};
+use crate::peer::{Peer, PeerError, Running, words};
+use crate::replay::Replay;
+use crate::results::{PeerInfo, Played, Status};
+use crate::roles::{Client, Server, Tracker};
+use crate::stage::{Chunking, Conditions, Outcome, Stage, Stop};
+
+/// The peer under test.
+#[derive(Debug)]
+pub(super) enum Under {
+    Tracker(Running, Peer),
+    Server {
+        running: Running,
+        peer: Peer,
+        key: String,
+    },
+    Client {
+        command: String,
+        words: Vec<String>,
+        defect: Option<&'static Defect>,
+    },
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(super) enum NoPeer {
+    Peer(PeerError),
+    Command {
+        command: String,
+        source: std::io::Error,
+    },
+}
+
+impl Under {
+    pub(super) fn new(target: &Target, options: &Options) -> Result<Self, NoPeer> {
+        let run = |peer: &Peer, key: &str| {
+            Running::new(peer, key, options.patience, options.defect).map_err(NoPeer::Peer)
+        };
+        Ok(match target {
+            Target::Tracker(peer) => Self::Tracker(run(peer, "")?, peer.clone()),
+            Target::Server { peer, key } => Self::Server {
+                running: run(peer, key)?,
+                peer: peer.clone(),
+                key: key.clone(),
+            },
+            Target::Client { command } => Self::Client {
+                words: words(command, &[]).map_err(|source| NoPeer::Command {
+                    command: command.clone(),
+                    source,
+                })?,
+                command: command.clone(),
+                defect: options.defect,
+            },
+        })
+    }
+
+    /// Plays a case and says what it came to.
+    pub(super) fn play(
+        &self,
+        case: &'static Case,
+        conditions: &Conditions,
+        probed: &Probed,
+    ) -> Played {
+        let unplayed = |status, note: &str| unplayed(case, conditions.chunking, status, note);
+        if case.has(Tag::Spoils) && !self.running().is_some_and(Running::is_ours) {
+            return unplayed(
+                Status::Skipped,
+                "may spoil a peer that the suite cannot start again",
+            );
+        }
+        if let Some(missing) = case.functions.iter().find(|name| probed.lacks(name)) {
+            let note = format!("the server has no function {missing}");
+            return unplayed(Status::Unsupported, &note);
+        }
+        let (mut outcome, mut stage, mut began) = self.once(case, conditions);
+        if matches!(outcome, Err(Stop::Suite(_))) && self.revive(&stage).is_err() {
+            // An earlier case may have been the end of the peer without showing it.
+            (outcome, stage, began) = self.once(case, conditions);
+        }
+        let mut stderr = Vec::new();
+        if outcome.is_err() || case.has(Tag::Hostile) || case.has(Tag::Spoils) {
+            stderr = self.running().map(Running::stderr).unwrap_or_default();
+            let survived = if case.has(Tag::Spoils) {
+                self.restart()
+            } else {
+                self.revive(&stage)
+            };
+            if survived.is_err() && !matches!(outcome, Err(Stop::Failed)) {
+                outcome = survived;
+            }
+        }
+        let (status, note) = judged(case.level, outcome);
+        let (checks, transcript) = stage.take();
+        let passed = status == Status::Pass;
+        Played {
+            status,
+            note,
+            checks,
+            transcript: if passed { Vec::new() } else { transcript },
+            stderr: if passed { Vec::new() } else { stderr },
+            milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            ..unplayed(status, "")
+        }
+    }
+
+    fn once(&self, case: &'static Case, conditions: &Conditions) -> (Outcome, Arc<Stage>, Instant) {
+        let stage = Stage::new(case, conditions.clone());
+        let began = Instant::now();
+        let outcome = guarded(|| self.on_stage(&stage));
+        (
+            outcome.unwrap_or_else(|panic| Err(Stop::Suite(panic))),
+            stage,
+            began,
+        )
+    }
+
+    fn on_stage(&self, stage: &Arc<Stage>) -> Outcome {
+        match (stage.case.play, self) {
+            (Play::Tracker(play), Self::Tracker(running, _)) => play(&tracker(stage, running)),
+            (Play::Server(play), Self::Server { running, key, .. }) => {
+                play(&server(stage, running, key))
+            }
+            (Play::Client(play), Self::Client { words, defect, .. }) => play(&Client {
+                stage: Arc::clone(stage),
+                command: words.clone(),
+                defect: *defect,
+            }),
+            (Play::Replay(Role::Tracker, conversation), Self::Tracker(running, _)) => Replay {
+                stage,
+                addr: running.addr(),
+                key: None,
+            }
+            .play(conversation),
+            (Play::Replay(Role::Server, conversation), Self::Server { running, key, .. }) => {
+                Replay {
+                    stage,
+                    addr: running.addr(),
+                    key: Some(key),
+                }
+                .play(conversation)
+            }
+            (Play::Replay(..), Self::Client { .. }) => Err(Stop::Suite(
+                "a client cannot be told what to say".to_owned(),
+            )),
+            _ => Err(Stop::Suite("a case of another role".to_owned())),
+        }
+    }
+
+    /// Sees that the peer still serves others; if not, that is a check that does not hold, and the peer
+    /// is started again.
+    fn revive(&self, stage: &Arc<Stage>) -> Outcome {
+        // On a stage of its own, whose deadline is not used up, and whose checks nobody has to read.
+        let apart = Stage::new(stage.case, stage.conditions.clone());
+        let alive = match self {
+            Self::Tracker(running, _) => tracker(&apart, running).expect_alive("alive"),
+            Self::Server { running, key, .. } => server(&apart, running, key).expect_alive(),
+            Self::Client { .. } => return Ok(()),
+        };
+        if alive.is_ok() {
+            return Ok(());
+        }
+        let found = match apart.take().0.into_iter().find(|check| !check.holds) {
+            Some(check) => format!("{}: {}", check.name, check.found),
+            None => "no connection".to_owned(),
+        };
+        self.restart()?;
+        stage.check("survives", false, "a peer that serves the next one", found)
+    }
+
+    fn restart(&self) -> Outcome {
+        match self.running().map(Running::again) {
+            Some(Err(error)) => Err(Stop::Suite(format!("the peer does not come back: {error}"))),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn running(&self) -> Option<&Running> {
+        match self {
+            Self::Tracker(running, _) | Self::Server { running, .. } => Some(running),
+            Self::Client { .. } => None,
+        }
+    }
+
+    pub(super) fn info(&self, probed: BTreeMap<String, String>) -> PeerInfo {
+        let (address, command) = match self {
+            Self::Tracker(_, Peer::Running(address))
+            | Self::Server {
+                peer: Peer::Running(address),
+                ..
+            } => (Some(address.clone()), None),
+            Self::Tracker(_, Peer::Command(command))
+            | Self::Server {
+                peer: Peer::Command(command),
+                ..
+            }
+            | Self::Client { command, .. } => (None, Some(command.clone())),
+        };
+        PeerInfo {
+            address,
+            command,
+            probed,
+        }
+    }
+}
+
+pub(super) fn tracker(stage: &Arc<Stage>, running: &Running) -> Tracker {
+    Tracker {
+        stage: Arc::clone(stage),
+        addr: running.addr(),
+    }
+}
+
+pub(super) fn server(stage: &Arc<Stage>, running: &Running, key: &str) -> Server {
+    Server {
+        stage: Arc::clone(stage),
+        addr: running.addr(),
+        key: key.to_owned(),
+        dialect: Dialect::Ffi,
+    }
+}
+
+/// A case that was not played.
+pub(super) fn unplayed(case: &Case, chunking: Chunking, status: Status, note: &str) -> Played {
+    Played {
+        id: case.id.to_owned(),
+        chunking,
+        level: case.level,
+        clause: case.clause.to_owned(),
+        what: case.what.to_owned(),
+        why: case.why.to_owned(),
+        status,
+        note: note.to_owned(),
+        excused: None,
+        scored: true,
+        checks: Vec::new(),
+        transcript: Vec::new(),
+        stderr: Vec::new(),
+        milliseconds: 0,
+    }
+}
+
+fn judged(level: Level, outcome: Outcome) -> (Status, String) {
+    match (outcome, level) {
+        (Ok(()), _) => (Status::Pass, String::new()),
+        (Err(Stop::Unsupported(why)), _) => (Status::Unsupported, why),
+        (Err(Stop::Suite(why)), _) => (Status::Error, why),
+        (Err(Stop::Failed), Level::Must) => (Status::Fail, String::new()),
+        (Err(Stop::Failed), Level::Should) => (Status::Warn, String::new()),
+        (Err(Stop::Failed), Level::May) => (Status::Unsupported, "it need not".to_owned()),
+        (Err(Stop::Failed), Level::Quirk) => (
+            Status::Unsupported,
+            "it does otherwise than the reference".to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,202 @@
+//! Where a case is played: its checks, its deadlines, what it may vary, and what passed.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::transcript::{Direction, Event, Transcript, What};
+
+/// Why a case ends before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A check failed; it is in the list of checks.
+    Failed,
+    /// The peer says that it does not do this.
+    Unsupported(String),
+    /// The suite could not do its part.
+    Suite(String),
+}
+
+/// What a case or a step of it comes to.
+pub(crate) type Outcome<T = ()> = Result<T, Stop>;
+
+/// How what the suite sends is cut into writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Chunking {
+    /// A message is one write.
+    #[default]
+    Whole,
+    /// Each byte is a write.
+    Bytes,
+    /// Writes of random lengths, from the seed.
+    Random,
+    /// All messages up to the next answer are one write.
+    Coalesced,
+}
+
+impl Chunking {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Whole, Self::Bytes, Self::Random, Self::Coalesced];
+}
+
+impl fmt::Display for Chunking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole => "whole",
+            Self::Bytes => "bytes",
+            Self::Random => "random",
+            Self::Coalesced => "coalesced",
+        })
+    }
+}
+
+/// One expectation of a case, and what it came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name within the case.
+    pub name: String,
+    /// Whether it holds.
+    pub holds: bool,
+    /// What was expected, in words; only where it does not hold.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expected: String,
+    /// What came, in words; only where it does not hold.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub found: String,
+    /// The bytes that were expected, where they are known, as hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_hex: Option<String>,
+    /// The bytes that came, as hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_hex: Option<String>,
+}
+
+/// Limits and variations of one playing of a case.
+#[derive(Debug, Clone)]
+pub(crate) struct Conditions {
+    /// How long one step of the peer may take.
+    pub(crate) step: Duration,
+    /// How long the whole case may take.
+    pub(crate) total: Duration,
+    pub(crate) chunking: Chunking,
+    /// For what is random in the case; the same seed plays it the same way.
+    pub(crate) seed: u64,
+}
+
+/// One playing of a case.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) case: &'static Case,
+    pub(crate) conditions: Conditions,
+    ends: Instant,
+    checks: Mutex<Vec<Check>>,
+    transcript: Mutex<Transcript>,
+}
+
+impl Stage {
+    pub(crate) fn new(case: &'static Case, conditions: Conditions) -> Arc<Self> {
+        Arc::new(Self {
+            case,
+            ends: Instant::now() + conditions.total,
+            conditions,
+            checks: Mutex::default(),
+            transcript: Mutex::new(Transcript::new()),
+        })
+    }
+
+    /// When the step that begins now has to be done.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.ends.min(Instant::now() + self.conditions.step)
+    }
+
+    /// A key that no other case uses, so that cases do not see each other's devices.
+    pub(crate) fn key(&self, what: &str) -> String {
+        let id = self.case.id.to_lowercase();
+        format!("{id}-{:08x}-{what}", self.conditions.seed >> 32)
+    }
+
+    /// Says whether an expectation holds; if not, the case ends here.
+    pub(crate) fn check(
+        &self,
+        name: &str,
+        holds: bool,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Outcome {
+        let words = |text: String| if holds { String::new() } else { text };
+        self.record(Check {
+            name: name.to_owned(),
+            holds,
+            expected: words(expected.to_string()),
+            found: words(found.to_string()),
+            expected_hex: None,
+            found_hex: None,
+        })
+    }
+
+    /// A check that does not hold, as the reason to end the case.
+    pub(crate) fn fail(
+        &self,
+        name: &str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Stop {
+        match self.check(name, false, expected, found) {
+            Err(stop) => stop,
+            Ok(()) => Stop::Failed,
+        }
+    }
+
+    /// The same, with what was expected and found already put together.
+    pub(crate) fn record(&self, mut check: Check) -> Outcome {
+        check.expected = shortened(check.expected);
+        check.found = shortened(check.found);
+        let holds = check.holds;
+        lock(&self.checks).push(check);
+        if holds { Ok(()) } else { Err(Stop::Failed) }
+    }
+
+    pub(crate) fn connection(&self, between: String) -> usize {
+        lock(&self.transcript).connection(between)
+    }
+
+    pub(crate) fn passed(&self, connection: usize, direction: Direction, bytes: &[u8]) {
+        lock(&self.transcript).bytes(connection, direction, bytes);
+    }
+
+    pub(crate) fn happened(&self, connection: usize, direction: Direction, what: What) {
+        lock(&self.transcript).push(connection, direction, what);
+    }
+
+    /// What was checked and what passed up to now; the stage has neither afterwards.
+    pub(crate) fn take(&self) -> (Vec<Check>, Vec<Event>) {
+        let checks = std::mem::take(&mut *lock(&self.checks));
+        let transcript = std::mem::replace(&mut *lock(&self.transcript), Transcript::new());
+        (checks, transcript.into_events())
+    }
+}
+
+/// The longest text of a check that a report has, in bytes.
+const WORDS: usize = 1000;
+
+fn shortened(mut text: String) -> String {
+    if text.len() > WORDS {
+        let end = (0..=WORDS)
+            .rev()
+            .find(|&at| text.is_char_boundary(at))
+            .unwrap_or_default();
+        let whole = text.len();
+        text.truncate(end);
+        text.push_str(&format!("… ({whole} bytes in all)"));
+    }
+    text
+}
+
+/// A panic of another thread of the case does not make what it recorded wrong.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
