@@ -103,7 +103,7 @@ fn a_healthy_tracker_passes() {
 }
 
 fn tracker() -> Service {
-    Service::start(&["tracker", "--port", "0"])
+    Service::start(&["tracker", "--port", "0", "--silent"])
 }
 
 fn server() -> Service {

@@ -85,12 +85,15 @@ pub struct Played {
     /// The reason that a list of known failures or of flaky cases gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excused: Option<String>,
+    /// What each try came to, for a case that is listed as flaky; the worst is [`Played::status`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<Status>,
     /// Counts towards the verdict. Cases outside the chosen set are run all the same.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub scored: bool,
     /// Its checks, in order. After the first that does not hold the case ends.
     pub checks: Vec<Check>,
-    /// What passed, for a case that did not pass.
+    /// What passed between the suite and the peer, for a case that did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transcript: Vec<Event>,
     /// The last lines of the peer's standard error, for a case that did not pass.
@@ -122,26 +125,66 @@ impl Played {
     pub fn counts_against(&self) -> bool {
         self.status == Status::Fail && self.excused.is_none() && self.scored
     }
+
+    /// Whether it was played, or at least found out that it need not be.
+    #[must_use]
+    pub fn was_run(&self) -> bool {
+        !matches!(self.status, Status::Skipped | Status::NotRun)
+    }
+
+    /// The part of the id before the number, as `TRK-PUT`.
+    #[must_use]
+    pub fn area(&self) -> &str {
+        self.id.rsplit_once('-').map_or(&self.id, |(area, _)| area)
+    }
+
+    /// How often it passed of how many tries, for a case that is listed as flaky.
+    #[must_use]
+    pub fn rate(&self) -> Option<(usize, usize)> {
+        let passed = self.tries.iter().filter(|&&status| status == Status::Pass);
+        (!self.tries.is_empty()).then(|| (passed.count(), self.tries.len()))
+    }
 }
 
 /// What the suite found out about the peer before the first case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerInfo {
+    /// What it is called, as was said when the run was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its version, as was said when the run was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Its address, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The command that started it, where the suite did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The key of a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// What it said of itself and what it can.
     pub probed: BTreeMap<String, String>,
+}
+
+impl PeerInfo {
+    /// Its name and version, or where it is, or how it was started.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let name = [&self.name, &self.address, &self.command];
+        let name = name.into_iter().flatten().next();
+        let version = self.version.as_deref();
+        let words = name.map(String::as_str).into_iter().chain(version);
+        words.collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What a run says in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// No MUST was missed, and every case that was selected was played.
+    /// No MUST was missed, and every MUST of the role, or of the chosen set, was played.
     Conformant,
     /// A MUST was missed.
     #[serde(rename = "not conformant")]
@@ -172,14 +215,23 @@ pub struct Run {
     /// The frozen set of cases that counts, or none where all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
+    /// How many cases the role has.
+    pub of: usize,
+    /// Every MUST of the role, or of the chosen set, was selected.
+    pub is_whole: bool,
     /// Who was tested.
     pub peer: PeerInfo,
     /// What `--seed` plays the same run again.
     pub seed: u64,
+    /// By what every deadline was multiplied.
+    pub slow: f64,
     /// When the run began, in seconds since 1970.
     pub began: u64,
     /// How long it took, in milliseconds.
     pub milliseconds: u64,
+    /// Why nothing was run, where it is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Every selected case, in the order of the suite.
     pub cases: Vec<Played>,
     /// What is wrong with the lists that were given: entries that match nothing, or that passed.
@@ -202,26 +254,42 @@ impl Run {
         self.cases.iter().filter(|case| case.counts_against())
     }
 
+    /// How many cases were run, of those that were selected.
+    #[must_use]
+    pub fn run(&self) -> usize {
+        self.cases.iter().filter(|case| case.was_run()).count()
+    }
+
+    /// How many cases of a level passed, and how many were run; only those that count.
+    #[must_use]
+    pub fn reached(&self, level: Level) -> (usize, usize) {
+        let of_level = self.cases.iter().filter(|case| {
+            let counts = case.level == level && case.scored && case.was_run();
+            counts && case.status != Status::Unsupported
+        });
+        let passed = of_level.clone().filter(|case| case.status == Status::Pass);
+        (passed.count(), of_level.count())
+    }
+
     /// What the run says in one word.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let unplayed =
-            |case: &&Played| case.scored && matches!(case.status, Status::Error | Status::NotRun);
-        if self
-            .cases
-            .iter()
-            .any(|case| case.status == Status::Fail && case.scored)
-        {
+        let unplayed = |case: &Played| {
+            let was_played = case.was_run() && case.status != Status::Error;
+            case.scored && case.level == Level::Must && !was_played
+        };
+        let failed = |case: &Played| case.status == Status::Fail && case.scored;
+        if self.cases.iter().any(failed) {
             Verdict::NotConformant
-        } else if self.cases.iter().any(|case| unplayed(&case)) {
+        } else if !self.is_whole || self.cases.iter().any(unplayed) {
             Verdict::Incomplete
         } else {
             Verdict::Conformant
         }
     }
 
-    /// The exit status of the command: 0 as required, 1 a failure that nothing excuses or a stale
-    /// entry, 4 where the suite could not do its part.
+    /// The exit status of the command for a run that began: 0 as required, 1 a failure that nothing
+    /// excuses or a stale entry of a list, 4 where the suite could not do its part.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         if self.failures().next().is_some() || !self.stale.is_empty() {

@@ -1,11 +1,13 @@
 //! Which cases are run.
 
 use crate::case::{Case, Level, Role, Tag};
+use crate::ids;
 
 /// What to run of a role; the default is everything.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     only: Vec<String>,
+    ids: Option<Vec<String>>,
     skip: Vec<String>,
     level: Option<Level>,
     clauses: Vec<String>,
@@ -19,10 +21,18 @@ impl Selection {
         Self::default()
     }
 
-    /// Only cases whose id matches one of these patterns. `*` stands for any characters.
+    /// Only cases whose id, or one that it had, matches one of these patterns. `*` stands for any
+    /// characters.
     #[must_use]
     pub fn with_only(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
         self.only.extend(patterns);
+        self
+    }
+
+    /// Only cases of these ids, besides what else is asked for.
+    #[must_use]
+    pub fn with_ids(mut self, ids: impl IntoIterator<Item = String>) -> Self {
+        self.ids.get_or_insert_default().extend(ids);
         self
     }
 
@@ -62,8 +72,15 @@ impl Selection {
     }
 
     fn takes(&self, case: &Case) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, case.id));
+        let any = |patterns: &[String]| {
+            let matches_one = |pattern: &String| ids::names(case).any(|id| matches(pattern, id));
+            patterns.iter().any(matches_one)
+        };
         (self.only.is_empty() || any(&self.only))
+            && self
+                .ids
+                .as_ref()
+                .is_none_or(|list| ids::names(case).any(|id| list.iter().any(|one| one == id)))
             && !any(&self.skip)
             && self.level.is_none_or(|weakest| case.level <= weakest)
             && (self.clauses.is_empty() || self.clauses.iter().any(|c| within(case.clause, c)))

@@ -85,6 +85,8 @@ pub(crate) struct Conditions {
     pub(crate) chunking: Chunking,
     /// For what is random in the case; the same seed plays it the same way.
     pub(crate) seed: u64,
+    /// All that passes is kept, also of a case that passes.
+    pub(crate) is_recorded: bool,
 }
 
 /// One playing of a case.
@@ -102,9 +104,9 @@ impl Stage {
         Arc::new(Self {
             case,
             ends: Instant::now() + conditions.total,
-            conditions,
             checks: Mutex::default(),
-            transcript: Mutex::new(Transcript::new()),
+            transcript: Mutex::new(Transcript::new(conditions.is_recorded)),
+            conditions,
         })
     }
 
@@ -160,8 +162,14 @@ impl Stage {
         if holds { Ok(()) } else { Err(Stop::Failed) }
     }
 
+    /// A connection that the suite makes.
     pub(crate) fn connection(&self, between: String) -> usize {
-        lock(&self.transcript).connection(between)
+        lock(&self.transcript).connection(between, Direction::Sent)
+    }
+
+    /// A connection that the peer under test makes.
+    pub(crate) fn accepted(&self, between: String) -> usize {
+        lock(&self.transcript).connection(between, Direction::Received)
     }
 
     pub(crate) fn passed(&self, connection: usize, direction: Direction, bytes: &[u8]) {
@@ -175,7 +183,7 @@ impl Stage {
     /// What was checked and what passed up to now; the stage has neither afterwards.
     pub(crate) fn take(&self) -> (Vec<Check>, Vec<Event>) {
         let checks = std::mem::take(&mut *lock(&self.checks));
-        let transcript = std::mem::replace(&mut *lock(&self.transcript), Transcript::new());
+        let transcript = std::mem::replace(&mut *lock(&self.transcript), Transcript::new(false));
         (checks, transcript.into_events())
     }
 }

@@ -59,10 +59,17 @@ pub struct Event {
     pub direction: Direction,
     /// What it was.
     pub what: What,
+    /// How many more bytes passed, which were not kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
 }
 
-/// Bytes of one event that are kept; of more, the rest is dropped, and a note says how many.
+/// Bytes of one event that are kept.
 const KEPT: usize = 64 * 1024;
+/// Bytes of a case that are kept.
+const KEPT_OF_ALL: usize = 1 << 20;
+/// The same where what passes is recorded.
+const KEPT_OF_RECORDED: usize = 64 << 20;
 
 /// The events of a case.
 #[derive(Debug)]
@@ -70,22 +77,33 @@ pub(crate) struct Transcript {
     began: Instant,
     connections: usize,
     events: Vec<Event>,
+    /// Bytes of one event that are kept.
+    longest: usize,
+    /// Bytes for which there is room.
+    room: usize,
 }
 
 impl Transcript {
-    pub(crate) fn new() -> Self {
+    /// A transcript of a few bytes, or of as many as a recording may need.
+    pub(crate) fn new(is_recorded: bool) -> Self {
+        let (longest, room) = match is_recorded {
+            true => (KEPT_OF_RECORDED, KEPT_OF_RECORDED),
+            false => (KEPT, KEPT_OF_ALL),
+        };
         Self {
             began: Instant::now(),
             connections: 0,
             events: Vec::new(),
+            longest,
+            room,
         }
     }
 
-    /// A new connection, whose number is returned.
-    pub(crate) fn connection(&mut self, between: String) -> usize {
+    /// A new connection, made by that side, whose number is returned.
+    pub(crate) fn connection(&mut self, between: String, by: Direction) -> usize {
         let number = self.connections;
         self.connections += 1;
-        self.push(number, Direction::Sent, What::Connected(between));
+        self.push(number, by, What::Connected(between));
         number
     }
 
@@ -93,23 +111,30 @@ impl Transcript {
         if bytes.is_empty() {
             return;
         }
-        let kept = &bytes[..bytes.len().min(KEPT)];
-        match self.events.last_mut() {
-            // Bytes in a row are one event, however they were read.
-            Some(Event {
-                connection: last,
-                direction: way,
-                what: What::Bytes(before),
-                ..
-            }) if *last == connection && *way == direction && direction == Direction::Received => {
-                let room = KEPT.saturating_sub(before.len()).min(kept.len());
-                before.extend_from_slice(&kept[..room]);
-            }
-            _ => self.push(connection, direction, What::Bytes(kept.to_vec())),
+        // Bytes in a row are one event, however they were read.
+        let goes_on = self.events.last().is_some_and(|last| {
+            let is_same = (last.connection, last.direction) == (connection, direction);
+            is_same && direction == Direction::Received && matches!(last.what, What::Bytes(_))
+        });
+        if !goes_on {
+            self.push(connection, direction, What::Bytes(Vec::new()));
         }
-        if bytes.len() > KEPT {
-            let note = format!("{} bytes in all", bytes.len());
-            self.push(connection, direction, What::Note(note));
+        if let Some(Event {
+            what: What::Bytes(kept),
+            omitted,
+            ..
+        }) = self.events.last_mut()
+        {
+            let room = self.longest.saturating_sub(kept.len()).min(self.room);
+            // Behind a gap nothing can be understood.
+            let room = if *omitted > 0 {
+                0
+            } else {
+                room.min(bytes.len())
+            };
+            kept.extend_from_slice(&bytes[..room]);
+            *omitted += (bytes.len() - room) as u64;
+            self.room -= room;
         }
     }
 
@@ -119,10 +144,39 @@ impl Transcript {
             connection,
             direction,
             what,
+            omitted: 0,
         });
     }
 
     pub(crate) fn into_events(self) -> Vec<Event> {
         self.events
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "so serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_a_row_are_one_event_and_what_is_too_much_is_counted() {
+        let mut transcript = Transcript::new(false);
+        let number = transcript.connection("a to b".to_owned(), Direction::Received);
+        for _ in 0..3 {
+            transcript.bytes(number, Direction::Received, &[7; 40_000]);
+        }
+        transcript.bytes(number, Direction::Sent, b"x");
+        let events = transcript.into_events();
+        let [connected, bytes, sent] = &events[..] else {
+            panic!("{} events", events.len())
+        };
+        assert_eq!(connected.direction, Direction::Received);
+        assert_eq!(bytes.what, What::Bytes(vec![7; KEPT]));
+        assert_eq!(bytes.omitted, 120_000 - KEPT as u64);
+        assert_eq!((&sent.what, sent.omitted), (&What::Bytes(b"x".to_vec()), 0));
     }
 }

@@ -54,7 +54,8 @@ impl Wire {
         let left = left.max(Duration::from_millis(1));
         let stream = TcpStream::connect_timeout(&to, left)
             .map_err(|error| Stop::Suite(format!("cannot connect to {to}: {error}")))?;
-        Self::new(stage, stream, format!("{as_whom} to {to}"))
+        let number = stage.connection(format!("{as_whom} to {to}"));
+        Self::new(stage, stream, number)
     }
 
     /// Waits for the peer under test to connect.
@@ -90,21 +91,22 @@ impl Wire {
         match listener.accept() {
             Ok((stream, from)) => {
                 stream.set_nonblocking(false).map_err(suite)?;
-                Self::new(stage, stream, format!("{from} to {as_whom}")).map(Some)
+                let number = stage.accepted(format!("{from} to {as_whom}"));
+                Self::new(stage, stream, number).map(Some)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(suite(error)),
         }
     }
 
-    fn new(stage: &Arc<Stage>, stream: TcpStream, between: String) -> Outcome<Self> {
+    fn new(stage: &Arc<Stage>, stream: TcpStream, number: usize) -> Outcome<Self> {
         let suite = |error: std::io::Error| Stop::Suite(format!("socket option: {error}"));
         stream.set_nodelay(true).map_err(suite)?;
         stream
             .set_write_timeout(Some(stage.conditions.step))
             .map_err(suite)?;
         Ok(Self {
-            number: stage.connection(between),
+            number,
             chunks: fastrand::Rng::with_seed(stage.conditions.seed),
             stage: Arc::clone(stage),
             stream,

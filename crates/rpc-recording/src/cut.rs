@@ -22,6 +22,8 @@ pub struct Cutter {
     seen: u64,
     /// How many it has, as far as that is known.
     extent: Extent,
+    /// What was expected where it turned out to be no message.
+    meant: Kind,
 }
 
 /// Where in a conversation the bytes of a direction are.
@@ -38,18 +40,6 @@ pub enum Stage {
     Unknown(String),
 }
 
-impl Stage {
-    /// What comes next there; at the beginning of an unknown connection a handshake.
-    pub(crate) fn next_kind(&self) -> Kind {
-        match self {
-            Self::Beginning => Kind::Handshake,
-            Self::Frames => Kind::Json,
-            Self::Packets => Kind::Packet,
-            Self::Unknown(_) => Kind::Raw,
-        }
-    }
-}
-
 /// A message that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,6 +52,8 @@ pub struct Cut {
     pub omitted: u64,
     /// Why it is no message of the protocol.
     pub why: Option<String>,
+    /// Of bytes that are no message, what was expected there; else the same as `kind`.
+    pub meant: Kind,
 }
 
 impl Cutter {
@@ -79,6 +71,7 @@ impl Cutter {
             kept: Vec::new(),
             seen: 0,
             extent: Extent::AtLeast(4),
+            meant: Kind::Raw,
         }
     }
 
@@ -154,6 +147,12 @@ impl Cutter {
     }
 
     fn take(&mut self, kind: Kind, why: Option<String>) -> Cut {
+        let meant = match (kind, &self.stage) {
+            // Only the first of them were expected to be something.
+            (Kind::Raw, Stage::Unknown(_)) => std::mem::replace(&mut self.meant, Kind::Raw),
+            (Kind::Raw, _) => self.next_kind(),
+            (kind, _) => kind,
+        };
         let bytes = std::mem::take(&mut self.kept);
         let omitted = self.seen - bytes.len() as u64;
         self.seen = 0;
@@ -163,6 +162,7 @@ impl Cutter {
             bytes,
             omitted,
             why,
+            meant,
         }
     }
 
@@ -171,22 +171,34 @@ impl Cutter {
         if let Extent::AtLeast(_) = self.extent {
             match self.look() {
                 Ok(extent) => self.extent = extent,
-                Err(error) => self.stage = Stage::Unknown(error.to_string()),
+                Err(error) => {
+                    self.meant = self.next_kind();
+                    self.stage = Stage::Unknown(error.to_string());
+                }
             }
         }
         if self.extent != Extent::Exactly(self.seen) {
             return None;
         }
-        let (kind, next) = match &self.stage {
-            Stage::Beginning if self.magic() == Some(TRACKER_MAGIC) => (Kind::Magic, Stage::Frames),
-            Stage::Beginning => (Kind::Handshake, Stage::Packets),
-            Stage::Frames => (Kind::Json, Stage::Frames),
-            Stage::Packets => (Kind::Packet, Stage::Packets),
-            Stage::Unknown(_) => return None,
+        let kind = self.next_kind();
+        let next = match kind {
+            Kind::Magic | Kind::Json => Stage::Frames,
+            Kind::Handshake | Kind::Packet => Stage::Packets,
+            _ => return None,
         };
         let cut = self.take(kind, None);
         self.stage = next;
         Some(cut)
+    }
+
+    fn next_kind(&self) -> Kind {
+        match self.stage {
+            Stage::Beginning if self.magic() == Some(TRACKER_MAGIC) => Kind::Magic,
+            Stage::Beginning => Kind::Handshake,
+            Stage::Frames => Kind::Json,
+            Stage::Packets => Kind::Packet,
+            Stage::Unknown(_) => Kind::Raw,
+        }
     }
 
     fn look(&self) -> Result<Extent, DecodeError> {

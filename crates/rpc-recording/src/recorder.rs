@@ -84,6 +84,7 @@ struct Recorded {
     protocol: Option<Protocol>,
     dialect: Option<Dialect>,
     cutters: [Cutter; 2],
+    ended: [bool; 2],
 }
 
 /// A message.
@@ -125,6 +126,7 @@ impl Recorder {
             protocol,
             dialect,
             cutters: [cutter(Direction::C2s), cutter(Direction::S2c)],
+            ended: [false; 2],
         });
         self.connections.len() - 1
     }
@@ -152,11 +154,16 @@ impl Recorder {
         }
     }
 
-    /// A direction of a connection ended.
+    /// A direction of a connection ended. Only the first time counts.
     ///
     /// # Panics
     /// There is no such connection.
     pub fn end(&mut self, connection: usize, direction: Direction, at: Duration) {
+        let ended = &mut self.connections[connection].ended;
+        let ended = &mut ended[usize::from(direction == Direction::S2c)];
+        if std::mem::replace(ended, true) {
+            return;
+        }
         if let Some(rest) = self.cutter(connection, direction).end() {
             self.keep(connection, direction, rest, at);
         }
@@ -165,6 +172,7 @@ impl Recorder {
             bytes: Vec::new(),
             omitted: 0,
             why: None,
+            meant: Kind::Close,
         };
         self.keep(connection, direction, close, at);
     }

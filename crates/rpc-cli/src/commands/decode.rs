@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use rpc_proto::Dialect;
 use rpc_recording::{
-    Connection, Conversation, Cutter, Direction, Explained, Kind, MAX_FILE_LEN, Message, Stage,
-    dialect_name, dump, guess, parse_dialect,
+    Connection, Conversation, Cut, Cutter, Direction, Explained, Kind, MAX_FILE_LEN, Message,
+    Protocol, Stage, dialect_name, dump, guess, parse_dialect,
 };
 
 use crate::stdio;
@@ -79,28 +79,44 @@ enum From {
     Server,
 }
 
+/// What is explained.
+struct Input {
+    conversation: Conversation,
+    /// Of bytes that are no recording: what was found out, and what each message was expected to be.
+    found: Option<(String, Vec<Kind>)>,
+    dialect: Option<Dialect>,
+}
+
+impl Input {
+    fn explain(&self, index: usize) -> Explained {
+        let message = &self.conversation.messages[index];
+        match &self.found {
+            Some((_, expected)) if message.kind == Kind::Raw => {
+                Explained::attempt(expected[index], message, self.dialect.unwrap_or_default())
+            }
+            _ => self.conversation.explain(index, self.dialect),
+        }
+    }
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let content = read(&arguments.file)?;
-    let (mut conversation, said) = conversation(arguments, content)?;
+    let mut input = input(arguments, read(&arguments.file)?)?;
     if let Some(only) = arguments.connection {
+        let conversation = &mut input.conversation;
         let has_it = conversation.connections.iter().any(|c| c.id == only);
-        ensure!(
-            has_it,
-            "there is no connection {only} in {}",
-            arguments.file
-        );
+        ensure!(has_it, "{} has no connection {only}", arguments.file);
         conversation.connections.retain(|c| c.id == only);
         conversation.messages.retain(|message| message.conn == only);
     }
     if arguments.json {
         let mut text = Vec::new();
-        annotated(conversation, arguments.dialect).write_to(&mut text)?;
+        annotated(input).write_to(&mut text)?;
         return stdio::print(&String::from_utf8_lossy(&text));
     }
-    if let Some(said) = said {
-        stdio::note(&said);
+    if let Some((said, _)) = &input.found {
+        stdio::note(said);
     }
-    print(&conversation, arguments)
+    print(&input, arguments.brief)
 }
 
 fn read(file: &str) -> Result<Vec<u8>> {
@@ -119,13 +135,16 @@ fn read(file: &str) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The conversation in a file, and what was found out of one that does not say it.
-fn conversation(arguments: &Arguments, content: Vec<u8>) -> Result<(Conversation, Option<String>)> {
+fn input(arguments: &Arguments, content: Vec<u8>) -> Result<Input> {
     let bytes = match format(arguments.format, &content) {
         Format::Recording => {
-            let conversation = Conversation::parse(&content)
-                .with_context(|| format!("{} is not a recording", arguments.file))?;
-            return Ok((conversation, None));
+            let conversation = Conversation::parse(&content);
+            return Ok(Input {
+                conversation: conversation
+                    .with_context(|| format!("{} is not a recording", arguments.file))?,
+                found: None,
+                dialect: arguments.dialect,
+            });
         }
         Format::Hex => {
             let text = String::from_utf8_lossy(&content);
@@ -145,9 +164,7 @@ fn conversation(arguments: &Arguments, content: Vec<u8>) -> Result<(Conversation
         Some(From::Client) => Direction::C2s,
         Some(From::Server) => Direction::S2c,
     };
-    let conversation = cut(&bytes, stage, side, arguments.dialect);
-    let said = found_out(&conversation, side);
-    Ok((conversation, Some(said)))
+    Ok(cut(&bytes, stage, side, arguments.dialect))
 }
 
 /// What a file is, if nobody says it.
@@ -164,14 +181,15 @@ fn format(given: Format, content: &[u8]) -> Format {
     }
 }
 
-/// A conversation of one connection, in which one side spoke.
-fn cut(bytes: &[u8], stage: Stage, side: Direction, dialect: Option<Dialect>) -> Conversation {
-    let mut cutter = Cutter::new(side, stage, usize::MAX);
-    let mut messages = Vec::new();
-    let mut keep = |cut: rpc_recording::Cut| {
+/// Cuts what one side said on one connection.
+fn cut(bytes: &[u8], stage: Stage, side: Direction, dialect: Option<Dialect>) -> Input {
+    let mut cutter = Cutter::new(side, stage.clone(), usize::MAX);
+    let (mut messages, mut expected) = (Vec::new(), Vec::new());
+    let mut keep = |cut: Cut| {
         let mut message = Message::new(messages.len(), 0, side, cut.kind, cut.bytes);
         message.note = cut.why.unwrap_or_default();
         messages.push(message);
+        expected.push(cut.meant);
     };
     cutter.push(bytes, &mut keep);
     if let Some(rest) = cutter.end() {
@@ -182,85 +200,92 @@ fn cut(bytes: &[u8], stage: Stage, side: Direction, dialect: Option<Dialect>) ->
         .filter(|message| message.kind == Kind::Packet);
     let dialect = dialect.or_else(|| guess::dialect(packets.map(|packet| &*packet.bytes)));
     let protocol = cutter.protocol().unwrap_or_default();
+    let said = found_out(&stage, protocol, side, dialect);
     let mut conversation = Conversation::default();
     conversation.connections = vec![Connection::new(0, "", protocol, dialect)];
     conversation.messages = messages;
-    conversation
+    Input {
+        conversation,
+        found: Some((said, expected)),
+        dialect,
+    }
 }
 
 /// What was found out, and how to say otherwise.
-fn found_out(conversation: &Conversation, side: Direction) -> String {
-    let first = conversation.messages.first().map(|message| message.kind);
-    let what = match first {
-        Some(Kind::Magic) => "a connection to a tracker",
-        Some(Kind::Handshake) => "a session from its start",
-        Some(Kind::Json) => "frames of a tracker",
-        Some(Kind::Packet) => "packets of a session",
+fn found_out(
+    stage: &Stage,
+    protocol: Protocol,
+    side: Direction,
+    dialect: Option<Dialect>,
+) -> String {
+    let what = match (stage, protocol) {
+        (Stage::Beginning, Protocol::Tracker) => "a connection to a tracker",
+        (Stage::Beginning, _) => "a session from its start",
+        (Stage::Frames, _) => "frames of a tracker",
+        (Stage::Packets, _) => "packets of a session",
         _ => "bytes of an unknown kind",
     };
     let side = match side {
         Direction::C2s => "client",
         Direction::S2c => "server",
     };
-    let dialect = match conversation.connections.iter().find_map(|c| c.dialect) {
-        Some(dialect) => format!(", dialect {}", dialect_name(dialect)),
-        None => String::new(),
-    };
+    let dialect = dialect.map(|dialect| format!(", dialect {}", dialect_name(dialect)));
+    let dialect = dialect.unwrap_or_default();
     format!("{what}, sent by the {side}{dialect} (--at, --from and --dialect say otherwise)")
 }
 
-/// With the meanings of all messages.
-fn annotated(mut conversation: Conversation, dialect: Option<Dialect>) -> Conversation {
-    let explained: Vec<_> = (0..conversation.messages.len())
-        .map(|index| conversation.explain(index, dialect))
-        .collect();
-    for (message, explained) in conversation.messages.iter_mut().zip(explained) {
+/// The conversation with the meanings of all messages.
+fn annotated(mut input: Input) -> Conversation {
+    let count = input.conversation.messages.len();
+    let explained: Vec<_> = (0..count).map(|index| input.explain(index)).collect();
+    for (message, explained) in input.conversation.messages.iter_mut().zip(explained) {
         if message.note.is_empty() {
             message.note = explained.note;
         }
-        message.decoded = explained.decoded;
+        if message.kind != Kind::Raw {
+            message.decoded = explained.decoded;
+        }
         if message.volatile.is_empty() {
             message.volatile = explained.volatile;
         }
     }
-    conversation
+    input.conversation
 }
 
-fn print(conversation: &Conversation, arguments: &Arguments) -> Result<()> {
+fn print(input: &Input, brief: bool) -> Result<()> {
+    let conversation = &input.conversation;
     let several = conversation.connections.len() > 1;
     // Where a message is known by its place in the file.
-    let is_raw = conversation.connections.iter().all(|c| c.link.is_empty());
-    for connection in conversation
-        .connections
-        .iter()
-        .filter(|c| !c.link.is_empty())
-    {
+    let is_raw = input.found.is_some();
+    for connection in conversation.connections.iter().filter(|_| !is_raw) {
         let Connection {
             id, link, proto, ..
         } = connection;
         let proto = format!("{proto:?}").to_lowercase();
-        let dialect = arguments.dialect.or(connection.dialect);
+        let dialect = input.dialect.or(connection.dialect);
         let dialect = dialect.map(dialect_name).unwrap_or_default();
         let link = one_line(link);
-        stdio::print(&format!("connection {id}: {link} {proto} {dialect}\n"))?;
+        let line = format!("connection {id}: {link} {proto} {dialect}");
+        stdio::print(&format!("{}\n", line.trim_end()))?;
     }
     let mut step = None;
     let mut stopped = Vec::new();
     let mut from_start = 0;
     for (index, message) in conversation.messages.iter().enumerate() {
-        let explained = conversation.explain(index, arguments.dialect);
+        let explained = input.explain(index);
         let mut text = String::new();
         if message.step != step {
             step.clone_from(&message.step);
-            let name = step.as_deref().unwrap_or_default();
-            let _ = writeln!(text, "== {}", one_line(name));
+            if let Some(step) = &step {
+                let _ = writeln!(text, "== {}", one_line(step));
+            }
         }
         let _ = write!(text, "#{} {}", message.i, place(message, several));
         if is_raw {
             let _ = write!(text, " from byte {from_start}");
             from_start += message.bytes.len() as u64;
         }
-        let _ = match arguments.brief {
+        let _ = match brief {
             true => writeln!(text, ": {}", explained.note),
             false => writeln!(text, ": {explained}"),
         };
@@ -274,10 +299,14 @@ fn print(conversation: &Conversation, arguments: &Arguments) -> Result<()> {
         stdio::note(&format!("{dropped} more messages were not recorded"));
     }
     if !stopped.is_empty() {
+        /// The rest can be found by the word in their notes.
+        const NAMED: usize = 20;
         let (count, all) = (stopped.len(), conversation.messages.len());
+        let more = if count > NAMED { ", …" } else { "" };
+        stopped.truncate(NAMED);
         let which = stopped.join(", ");
         stdio::note(&format!(
-            "not understood: {count} of {all} messages, {which}"
+            "not understood: {count} of {all} messages, {which}{more}"
         ));
     }
     Ok(())

@@ -212,6 +212,11 @@ async fn connection(relay: &Relay, mut client: TcpStream, from: SocketAddr) {
             let _ = client.set_zero_linger();
         }
     }
+    relay.recorder(|recorder, at| {
+        // What broke in one direction is over in the other.
+        recorder.end(number, Direction::C2s, at);
+        recorder.end(number, Direction::S2c, at);
+    });
     tracing::info!("connection {number}: ended");
     relay.ended.notify_one();
 }

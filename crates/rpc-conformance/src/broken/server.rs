@@ -128,7 +128,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     defect(
         "unknown-codes-are-fine",
         "answers unknown packets by nothing",
-        &[],
+        &["SRV-BAD-001", "SRV-BAD-002"],
         Twist::Messages(unknown_codes_are_fine),
     ),
     defect(
@@ -140,55 +140,55 @@ pub(super) const DEFECTS: &[Defect] = &[
     defect(
         "shutdown-ignored",
         "keeps the connection open behind a shutdown",
-        &["SRV-CALL-001"],
+        &["SRV-END-001"],
         Twist::Messages(shutdown_ignored),
     ),
     defect(
         "empty-packets-end",
         "ends on a packet of no bytes",
-        &[],
+        &["SRV-FRAME-001"],
         Twist::Messages(empty_packets_end),
     ),
     defect(
         "only-whole-packets",
         "takes what one read gives for a packet",
-        &["SRV-COPY-008"],
+        &["SRV-FRAME-002", "SRV-FRAME-012", "SRV-COPY-008"],
         Twist::OnlyWholeMessages,
     ),
     defect(
         "one-packet-a-read",
         "forgets what came behind the first packet of a read",
-        &["SRV-CALL-004"],
+        &["SRV-FRAME-005", "SRV-CALL-004"],
         Twist::OneMessageAPiece,
     ),
     defect(
         "any-match-key",
         "takes clients with any match key",
-        &[],
+        &["SRV-HELLO-012", "SRV-HELLO-013"],
         Twist::Messages(any_match_key),
     ),
     defect(
         "mismatch-as-duplicate",
         "says duplicate where it means mismatch",
-        &[],
+        &["SRV-HELLO-012"],
         Twist::Messages(mismatch_as_duplicate),
     ),
     defect(
         "key-missing",
         "does not send its key behind the code",
-        &[],
+        &["SRV-HELLO-001"],
         Twist::Messages(key_missing),
     ),
     defect(
         "handshake-unanswered",
         "does not answer the handshake",
-        &[],
+        &["SRV-HELLO-001"],
         Twist::Messages(handshake_unanswered),
     ),
     defect(
         "timeout-lost",
         "does not read the options behind the match key",
-        &[],
+        &["SRV-TIME-001"],
         Twist::Messages(timeout_lost),
     ),
     defect(

@@ -11,7 +11,7 @@ use crate::case::Case;
 pub type Untested = (&'static str, &'static str);
 
 /// Every case, in the order of the specification.
-pub fn all() -> impl Iterator<Item = &'static Case> {
+pub fn all() -> impl Iterator<Item = &'static Case> + Clone {
     let roles = [tracker::AREAS, server::AREAS, client::AREAS];
     roles.into_iter().flatten().flat_map(|area| area.iter())
 }

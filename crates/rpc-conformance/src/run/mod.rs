@@ -5,17 +5,19 @@ mod options;
 mod play;
 mod probe;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use options::Options;
 
-use crate::case::{Case, Role, Tag};
+use crate::case::{Case, Level, Role, Tag};
 use crate::peer::{Peer, PeerError};
-use crate::results::{FORMAT, Played, Run, Status};
+use crate::results::{FORMAT, PeerInfo, Played, Run, Status};
+use crate::select::Selection;
 use crate::stage::{Chunking, Conditions};
 use play::Under;
 
@@ -71,7 +73,7 @@ pub enum RunError {
         #[source]
         source: PeerError,
     },
-    /// The command of a client cannot be read.
+    /// The command of a client cannot be read, or there is no such program.
     #[error("the command {command:?}")]
     Command {
         /// The command.
@@ -106,9 +108,7 @@ pub fn run(
         replays => replays.to_vec(),
     };
     if cases.is_empty() {
-        let of = crate::cases::all()
-            .filter(|case| case.role() == role)
-            .count();
+        let of = Selection::all().of(role).len();
         return Err(RunError::NothingSelected { role, of });
     }
     let under = Under::new(target, options).map_err(|error| match error {
@@ -124,8 +124,11 @@ pub fn run(
     let total = jobs.len();
     let results: Vec<_> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let play = |job: &Job| {
-        let played = under.play(job.case, &conditions(job, options, role), &probed);
+        let mut played = tried(&under, job, options, &probed);
         on_played(&played, total);
+        if played.status == Status::Pass {
+            played.transcript = Vec::new();
+        }
         *results[job.place]
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(played);
@@ -133,7 +136,7 @@ pub fn run(
     // What disturbs others goes last, and what may spoil the peer at the very end.
     for (order, threads) in [(0, options.jobs.unwrap_or(probed.jobs)), (1, 1), (2, 1)] {
         let jobs: Vec<_> = jobs.iter().filter(|job| turn(job.case) == order).collect();
-        in_parallel(&jobs, threads, &play);
+        in_parallel(&jobs, threads, &options.stop, &play);
     }
     let cases = results
         .into_iter()
@@ -150,17 +153,98 @@ pub fn run(
             })
         });
     Ok(Run {
+        peer: under.info(probed.said),
+        began: since_1970.as_secs(),
+        milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        cases: cases.collect(),
+        ..empty(role, options)
+    })
+}
+
+/// The report of a run that did not begin: every selected case is there, and why it was not played.
+#[must_use]
+pub fn not_run(target: &Target, options: &Options, error: &RunError) -> Run {
+    let role = target.role();
+    let cases = options.selection.of(role);
+    let why = causes(error);
+    let unplayed = jobs_in_order(&jobs(&cases, options))
+        .into_iter()
+        .map(|job| play::unplayed(job.case, job.chunking, Status::NotRun, &why));
+    Run {
+        peer: play::info(target, BTreeMap::new()),
+        cases: unplayed.collect(),
+        failure: Some(why.clone()),
+        ..empty(role, options)
+    }
+}
+
+/// An error and what it comes from, on one line.
+fn causes(error: &RunError) -> String {
+    let chain = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    let chain: Vec<_> = chain.map(ToString::to_string).collect();
+    chain.join(": ")
+}
+
+fn empty(role: Role, options: &Options) -> Run {
+    let selected: BTreeSet<_> = match options.replays.as_slice() {
+        [] => options
+            .selection
+            .of(role)
+            .iter()
+            .map(|case| case.id)
+            .collect(),
+        _ => BTreeSet::new(),
+    };
+    let of_role = Selection::all().of(role);
+    Run {
         format: FORMAT,
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         role,
         set: None,
-        peer: under.info(probed.said),
+        of: of_role.len(),
+        is_whole: of_role
+            .iter()
+            .all(|case| case.level != Level::Must || selected.contains(case.id)),
+        peer: PeerInfo::default(),
         seed: options.seed,
-        began: since_1970.as_secs(),
-        milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        cases: cases.collect(),
+        slow: options.slow,
+        began: 0,
+        milliseconds: 0,
+        failure: None,
+        cases: Vec::new(),
         stale: Vec::new(),
-    })
+    }
+}
+
+/// How often a case is played that is said to be flaky.
+const TRIES: u64 = 3;
+
+/// Plays a case, or several times one that is said to be flaky: then the worst of them is what it
+/// came to.
+fn tried(under: &Under, job: &Job, options: &Options, probed: &probe::Probed) -> Played {
+    let play = |attempt| under.play(job.case, &conditions(job, options, attempt), probed);
+    let mut worst = play(0);
+    if !options.repeated.contains(job.case.id) || worst.status == Status::Skipped {
+        return worst;
+    }
+    let badness = |played: &Played| match played.status {
+        Status::Fail => 3,
+        Status::Warn => 2,
+        Status::Pass => 0,
+        _ => 1,
+    };
+    let mut tries = vec![worst.status];
+    for attempt in 1..TRIES {
+        let next = play(attempt);
+        tries.push(next.status);
+        // Of several that are as bad, the first: the seed of the run plays it again.
+        if badness(&next) > badness(&worst) {
+            worst = next;
+        }
+    }
+    Played { tries, ..worst }
 }
 
 /// Every case with every chunking, in an order that the seed gives. Its place is that in the suite.
@@ -196,15 +280,21 @@ fn jobs_in_order(jobs: &[Job]) -> Vec<Job> {
     jobs
 }
 
-fn conditions(job: &Job, options: &Options, role: Role) -> Conditions {
+fn conditions(job: &Job, options: &Options, attempt: u64) -> Conditions {
     // A client is a program that has to start first.
-    let step = if role == Role::Client { 10 } else { 5 };
+    let step = if job.case.role() == Role::Client {
+        10
+    } else {
+        5
+    };
     let seconds = |seconds: u32| Duration::from_secs(seconds.into()).mul_f64(options.slow);
     Conditions {
         step: seconds(step),
         total: seconds(if job.case.has(Tag::Slow) { 90 } else { 45 }),
         chunking: job.chunking,
-        seed: options.seed ^ fxhash(job.case.id),
+        // Keys are made of the upper half.
+        seed: options.seed ^ fxhash(job.case.id) ^ (attempt << 32),
+        is_recorded: options.is_recorded,
     }
 }
 
@@ -215,12 +305,14 @@ fn fxhash(id: &str) -> u64 {
     })
 }
 
-fn in_parallel(jobs: &[&Job], threads: usize, play: &(dyn Fn(&Job) + Sync)) {
+fn in_parallel(jobs: &[&Job], threads: usize, stop: &AtomicBool, play: &(dyn Fn(&Job) + Sync)) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1).min(jobs.len()) {
             scope.spawn(|| {
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                    && !stop.load(Ordering::Relaxed)
+                {
                     play(job);
                 }
             });

@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::broken::Defect;
@@ -16,6 +19,9 @@ pub struct Options {
     pub(crate) slow: f64,
     pub(crate) seed: u64,
     pub(crate) patience: Duration,
+    pub(crate) repeated: BTreeSet<String>,
+    pub(crate) is_recorded: bool,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Default for Options {
@@ -30,6 +36,9 @@ impl Default for Options {
             slow: 1.0,
             seed: fastrand::u64(..),
             patience: Duration::from_secs(30),
+            repeated: BTreeSet::new(),
+            is_recorded: false,
+            stop: Arc::default(),
         }
     }
 }
@@ -88,6 +97,27 @@ impl Options {
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+    /// Plays each of these cases three times, to see how often it passes.
+    #[must_use]
+    pub fn with_repeated(mut self, ids: impl IntoIterator<Item = String>) -> Self {
+        self.repeated = ids.into_iter().collect();
+        self
+    }
+
+    /// Keeps all that passes also of cases that pass, for whom each is told of: see
+    /// [`Played::recording`](crate::Played::recording).
+    #[must_use]
+    pub fn with_recordings(mut self) -> Self {
+        self.is_recorded = true;
+        self
+    }
+
+    /// Once this is set no other case is begun.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = stop;
         self
     }
 }

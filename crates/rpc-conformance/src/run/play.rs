@@ -1,6 +1,7 @@
 //! Plays one case on the peer under test, and sees that the peer is there for the next.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -55,10 +56,15 @@ impl Under {
                 key: key.clone(),
             },
             Target::Client { command } => Self::Client {
-                words: words(command, &[]).map_err(|source| NoPeer::Command {
-                    command: command.clone(),
-                    source,
-                })?,
+                words: words(command, &[])
+                    .and_then(|words| {
+                        find_program(words.first().map_or("", String::as_str))?;
+                        Ok(words)
+                    })
+                    .map_err(|source| NoPeer::Command {
+                        command: command.clone(),
+                        source,
+                    })?,
                 command: command.clone(),
                 defect: options.defect,
             },
@@ -107,7 +113,10 @@ impl Under {
             status,
             note,
             checks,
-            transcript: if passed { Vec::new() } else { transcript },
+            transcript: match passed && !conditions.is_recorded {
+                true => Vec::new(),
+                false => transcript,
+            },
             stderr: if passed { Vec::new() } else { stderr },
             milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             ..unplayed(status, "")
@@ -193,24 +202,59 @@ impl Under {
     }
 
     pub(super) fn info(&self, probed: BTreeMap<String, String>) -> PeerInfo {
-        let (address, command) = match self {
-            Self::Tracker(_, Peer::Running(address))
-            | Self::Server {
-                peer: Peer::Running(address),
-                ..
-            } => (Some(address.clone()), None),
-            Self::Tracker(_, Peer::Command(command))
-            | Self::Server {
-                peer: Peer::Command(command),
-                ..
-            }
-            | Self::Client { command, .. } => (None, Some(command.clone())),
-        };
-        PeerInfo {
-            address,
-            command,
-            probed,
+        match self {
+            Self::Tracker(_, peer) => about(peer, None, probed),
+            Self::Server { peer, key, .. } => about(peer, Some(key), probed),
+            Self::Client { command, .. } => about(&Peer::Command(command.clone()), None, probed),
         }
+    }
+}
+
+/// That a program is not there at all is better said once than by every case.
+fn find_program(program: &str) -> std::io::Result<()> {
+    let is_path = program.contains(std::path::is_separator);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&folders);
+    let is_there = match is_path {
+        true => Path::new(program).exists(),
+        false => folders.any(|folder| {
+            let path = folder.join(program);
+            path.exists()
+                || path
+                    .with_extension(std::env::consts::EXE_EXTENSION)
+                    .exists()
+        }),
+    };
+    match is_there {
+        true => Ok(()),
+        false => Err(std::io::Error::new(
+            std::io::ErrorKind::NotFound,
+            format!("there is no program {program}"),
+        )),
+    }
+}
+
+/// What is known of a peer that was not started.
+pub(super) fn info(target: &Target, probed: BTreeMap<String, String>) -> PeerInfo {
+    match target {
+        Target::Tracker(peer) => about(peer, None, probed),
+        Target::Server { peer, key } => about(peer, Some(key), probed),
+        Target::Client { command } => about(&Peer::Command(command.clone()), None, probed),
+    }
+}
+
+fn about(peer: &Peer, key: Option<&String>, probed: BTreeMap<String, String>) -> PeerInfo {
+    let (address, command) = match peer {
+        Peer::Running(address) => (Some(address.clone()), None),
+        Peer::Command(command) => (None, Some(command.clone())),
+    };
+    PeerInfo {
+        name: None,
+        version: None,
+        address,
+        command,
+        key: key.cloned(),
+        probed,
     }
 }
 
@@ -242,6 +286,7 @@ pub(super) fn unplayed(case: &Case, chunking: Chunking, status: Status, note: &s
         status,
         note: note.to_owned(),
         excused: None,
+        tries: Vec::new(),
         scored: true,
         checks: Vec::new(),
         transcript: Vec::new(),

@@ -49,6 +49,7 @@ pub(super) fn probe(under: &Under, cases: &[&'static Case], options: &Options) -
             total: Duration::from_secs(20).mul_f64(options.slow),
             chunking: Chunking::Whole,
             seed: options.seed,
+            is_recorded: false,
         },
     );
     let asked = match under {

@@ -20,6 +20,8 @@ const TIMEOUT: &str = "-timeout=";
 pub struct SessionKey {
     match_key: String,
     timeout: Option<Duration>,
+    /// Options that this crate does not know, as they came.
+    unknown: Vec<String>,
 }
 
 /// A key or an option that a handshake cannot carry.
@@ -63,6 +65,7 @@ impl SessionKey {
         Ok(Self {
             match_key,
             timeout: None,
+            unknown: Vec::new(),
         })
     }
 
@@ -74,7 +77,8 @@ impl SessionKey {
     }
 
     /// Reads the key of a client, as a server does: words split at white space, the first one names
-    /// the match key, of the options the last `-timeout=` counts and unknown ones do not.
+    /// the match key, of the options the last `-timeout=` counts. Unknown ones are kept, and printed
+    /// again, for who passes the key on.
     ///
     /// # Errors
     ///
@@ -90,8 +94,13 @@ impl SessionKey {
         let mut key = Self {
             match_key: match_key.to_owned(),
             timeout: None,
+            unknown: Vec::new(),
         };
-        for seconds in words.filter_map(|word| word.strip_prefix(TIMEOUT)) {
+        for word in words {
+            let Some(seconds) = word.strip_prefix(TIMEOUT) else {
+                key.unknown.push(word.to_owned());
+                continue;
+            };
             let number = seconds.parse().map_err(|_| KeyError::Timeout {
                 found: format!("{seconds:?}"),
             })?;
@@ -116,6 +125,9 @@ impl SessionKey {
 impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{ROLE}{}", self.match_key)?;
+        for option in &self.unknown {
+            write!(f, " {option}")?;
+        }
         let Some(timeout) = self.timeout else {
             return Ok(());
         };
@@ -225,6 +237,14 @@ mod tests {
             ("x1".into(), seconds(1000.0))
         );
         assert_eq!(read("client:x1 -timeout=0"), ("x1".into(), None));
+    }
+
+    #[test]
+    fn unknown_options_are_kept() {
+        let key = SessionKey::parse("client:x1 -color=red  -timeout=60\t-deep").unwrap();
+        assert_eq!(key.timeout(), Some(Duration::from_secs(60)));
+        assert_eq!(key.to_string(), "client:x1 -color=red -deep -timeout=60");
+        assert_eq!(SessionKey::parse(&key.to_string()), Ok(key));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 pub(crate) use items::Item;
 
-use crate::{Conversation, Direction, Kind, Message, Protocol, Volatile, guess};
+use crate::{Conversation, Direction, Kind, Message, Protocol, Volatile};
 
 /// What a message says: in one line, in full, and field by field up to where it cannot be understood.
 ///
@@ -109,8 +109,9 @@ impl Explained {
         explained
     }
 
-    /// Explains bytes that are no message as the kind that they might have been.
-    fn attempt(kind: Kind, message: &Message, dialect: Dialect) -> Self {
+    /// Explains bytes that are no message as the kind that was expected there.
+    #[must_use]
+    pub fn attempt(kind: Kind, message: &Message, dialect: Dialect) -> Self {
         let Message {
             dir,
             bytes,
@@ -118,6 +119,9 @@ impl Explained {
             ..
         } = message;
         let mut explained = Self::new(kind, *dir, bytes, *omitted, dialect);
+        if kind == Kind::Raw {
+            return explained;
+        }
         let count = bytes.len() as u64 + omitted;
         explained.note = match explained.stop {
             Some(_) => format!("{count} bytes that are no message; {}", explained.note),
@@ -229,13 +233,10 @@ impl Conversation {
             None => match connection.map(|connection| connection.proto) {
                 Some(Protocol::Tracker) => Kind::Magic,
                 Some(Protocol::Rpc) => Kind::Handshake,
-                _ => guess::beginning(&message.bytes).0.next_kind(),
+                _ => Kind::Raw,
             },
         };
-        match meant {
-            Kind::Raw => Explained::message(message, dialect),
-            kind => Explained::attempt(kind, message, dialect),
-        }
+        Explained::attempt(meant, message, dialect)
     }
 }
 

@@ -39,11 +39,20 @@ impl RemoteSession {
         if let Some(limit) = options.session_timeout {
             session_key = session_key.with_timeout(limit);
         }
+        Self::connect_as(address, &session_key, options).await
+    }
+
+    /// The same with the whole key of the handshake; its session timeout counts.
+    pub(crate) async fn connect_as(
+        address: &Address,
+        key: &SessionKey,
+        options: &SessionOptions,
+    ) -> Result<Self, SessionError> {
         let mut stream = connect(address, &options.connect).await?;
-        let accepted = handshake(&mut stream, &session_key.to_string(), &options.connect).await?;
+        let accepted = handshake(&mut stream, &key.to_string(), &options.connect).await?;
         tracing::debug!(
             peer = stream.peer(),
-            key,
+            key = key.match_key(),
             server = accepted.key,
             "connected"
         );

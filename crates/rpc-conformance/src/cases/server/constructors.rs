@@ -74,6 +74,12 @@ pub(super) const CASES: &[Case] = &[
         "Nothing comes before the init packet is sent, and one answer after it.",
         "Whatever comes first is taken for the answer.",
     ),
+    Case::server("SRV-INIT-015", Level::Should, "6.2.8", no_program)
+        .about(
+            "`rpc.PopenSession` with a program that there is not is answered by an exception.",
+            "A client that waits for an answer must not wait for ever.",
+        )
+        .tags(&[Tag::Hostile]),
 ];
 
 fn open(server: &Server) -> Outcome<Session> {
@@ -271,4 +277,13 @@ fn nothing_unasked(server: &Server) -> Outcome {
     session.expect_void("opened")?;
     session.expect_goes_on("opened")?;
     session.packets.expect_quiet("one-answer")
+}
+
+fn no_program(server: &Server) -> Outcome {
+    let mut session = open(server)?;
+    init(
+        &mut session,
+        &[text("rpc.PopenSession"), text("/no/such/program")],
+    );
+    session.expect_exception("told").map(drop)
 }

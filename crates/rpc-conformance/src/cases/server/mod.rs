@@ -5,15 +5,21 @@ mod constructors;
 mod copies;
 mod copies_refused;
 mod devices;
+mod endings;
 mod exceptions;
 mod exchange;
 mod files;
+mod framing;
 mod handles;
 mod hop;
 mod hops;
+mod hops_syscalls;
 mod hops_traffic;
+mod malformed;
 mod memory;
 mod modules;
+mod shaking;
+mod timeouts;
 mod timing;
 mod values_args;
 mod values_handles;
@@ -24,6 +30,9 @@ use super::{Untested, by_hand};
 use crate::case::Case;
 
 pub(super) const AREAS: &[&[Case]] = &[
+    shaking::CASES,
+    framing::CASES,
+    malformed::CASES,
     values_args::CASES,
     values_text::CASES,
     values_handles::CASES,
@@ -31,6 +40,7 @@ pub(super) const AREAS: &[&[Case]] = &[
     constructors::CASES,
     hops::CASES,
     hops_traffic::CASES,
+    hops_syscalls::CASES,
     calls::CASES,
     exceptions::CASES,
     devices::CASES,
@@ -41,6 +51,30 @@ pub(super) const AREAS: &[&[Case]] = &[
     files::CASES,
     modules::CASES,
     timing::CASES,
+    endings::CASES,
+    timeouts::CASES,
 ];
 
-pub(super) const UNTESTED: &[Untested] = &[];
+pub(super) const UNTESTED: &[Untested] = &[
+    (
+        "6.2.7",
+        "what other constructors there are is the server's own business",
+    ),
+    (
+        "6.3.18",
+        "a freedom: the cases of 6.3 answer such questions, whether or not they come",
+    ),
+    ("7.5.10", "what a server frees does not show on the wire"),
+    (
+        "10.2.6",
+        "it needs a module that was compiled for the machine of the server under test",
+    ),
+    (
+        "10.2.7",
+        "it needs a module that was compiled for the machine of the server under test",
+    ),
+    (
+        "8.2.4",
+        "how long a call may go on after its client has gone is for the server to say",
+    ),
+];

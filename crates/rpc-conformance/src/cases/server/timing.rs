@@ -1,5 +1,7 @@
 //! Timing functions where they run: `SRV-EVAL-`.
 
+use std::time::{Duration, Instant};
+
 use rpc_proto::{Returned, Value};
 
 use super::by_hand as hand;
@@ -59,6 +61,12 @@ pub(super) const CASES: &[Case] = &[
             "It fills or flushes what the measurement will use.",
         )
         .functions(&["runtime.RPCTimeEvaluator", "testing.echo", "rpc.test.except"]),
+    Case::server("SRV-EVAL-009", Level::Should, "10.3.7", least_time)
+        .about(
+            "A measurement takes at least the least time.",
+            "Short runs are lost in the noise of a clock.",
+        )
+        .functions(TIMER),
 ];
 
 /// The arguments for an evaluator of a global function on the first processor.
@@ -213,4 +221,22 @@ fn preparation(server: &Server) -> Outcome {
     session
         .stage()
         .check("its-argument", holds, "the argument", text)
+}
+
+fn least_time(server: &Server) -> Outcome {
+    const EACH: Duration = Duration::from_millis(20);
+    let mut session = server.session()?;
+    let make = session.function(TIMER[0])?;
+    let args = prepared("rpc.test.addone", 1, 3, 20, "");
+    let timer = session.function_of("evaluator", make, args)?;
+    let began = Instant::now();
+    let times = measure(&mut session, "times", timer)?;
+    let took = began.elapsed();
+    session
+        .stage()
+        .check("three", times.len() == 3, 3, times.len())?;
+    let found = format!("{took:?}");
+    session
+        .stage()
+        .check("at-least", took >= 3 * EACH, "60 ms or more", found)
 }

@@ -1,6 +1,5 @@
 //! The constructors of sessions on other servers.
 
-use std::time::Duration;
 
 use rpc_proto::Value;
 use rpc_proto::handshake::SessionKey;
@@ -38,7 +37,7 @@ impl ConnectNext {
 impl Construct for ConnectNext {
     async fn construct(&self, args: &[Value<'_>]) -> Result<Box<dyn Session>, Exception> {
         let (address, key, options) = next_server(args, &self.options)?;
-        let session = RemoteSession::connect(&address, key.match_key(), &options).await?;
+        let session = RemoteSession::connect_as(&address, &key, &options).await?;
         Ok(Box::new(session))
     }
 }
@@ -104,9 +103,7 @@ fn next_server(
     };
     // A client may have written options of the handshake behind the key.
     let key = SessionKey::parse(&format!("client:{key}"))?;
-    let mut options = options
-        .clone()
-        .with_session_timeout(key.timeout().unwrap_or(Duration::ZERO));
+    let mut options = options.clone();
     let rest = match rest.split_first() {
         Some((Value::Bool(log), rest)) => {
             options.log_requests = *log;

@@ -1,0 +1,221 @@
+//! How sessions end: `SRV-END-`.
+
+use rpc_proto::{DataType, Packet};
+
+use super::by_hand::{self, int, packet, texts};
+use crate::case::{Case, Level, Tag};
+use crate::roles::Server;
+use crate::roles::packets::encode;
+use crate::stage::Outcome;
+use rpc_proto::codes::PacketCode;
+
+pub(super) const CASES: &[Case] = &[
+    Case::server("SRV-END-001", Level::Must, "8.1.1", shutdown).about(
+        "After a shutdown the server closes the connection, and answers nothing.",
+        "A client that waits for the end knows that its work is done.",
+    ),
+    Case::server("SRV-END-002", Level::Must, "8.1.1", shutdown_before_init).about(
+        "A shutdown is taken also before the init packet.",
+        "A client that changes its mind says so.",
+    ),
+    Case::server("SRV-END-003", Level::Must, "8.1.2", end_without_shutdown).about(
+        "The end of the connection between two packets ends the session; the next client is served.",
+        "Processes end without saying so.",
+    ),
+    Case::server("SRV-END-004", Level::Must, "8.1.3", requests_before_shutdown)
+        .about(
+            "Requests that came in one piece with the shutdown behind them are answered.",
+            "What was asked for is done.",
+        )
+        .functions(&["testing.echo"]),
+    Case::server("SRV-END-005", Level::Should, "8.1.5", half_closed)
+        .about(
+            "A client that has ended what it sends still gets the replies.",
+            "A script that pipes its requests does that.",
+        )
+        .functions(&["testing.echo"]),
+    Case::server("SRV-END-006", Level::Must, "8.1.4", one_after_the_other).about(
+        "Twenty sessions in a row are all served.",
+        "A tuning job has hundreds.",
+    ),
+    Case::server("SRV-END-007", Level::Must, "8.2.1", reset)
+        .about(
+            "After a connection that was reset, the next client is served.",
+            "That is how a client looks that was killed.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-END-008", Level::Must, "8.2.2", end_in_a_length)
+        .about(
+            "After a connection that ended in the length of a packet, the next client is served.",
+            "Processes are killed while they write.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-END-009", Level::Should, "8.2.2", end_in_a_packet)
+        .about(
+            "After a connection that ended in a packet, the next client is served.",
+            "Processes are killed while they write.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-END-010", Level::Should, "8.2.2", end_in_a_copy)
+        .about(
+            "After a connection that ended in the bytes of a copy, the next client is served.",
+            "Large copies are where connections break.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-END-011", Level::Should, "8.2.2", end_before_the_reply)
+        .about(
+            "After a connection that ended before its replies were read, the next client is served.",
+            "Writing to nobody is an error that a server has to expect.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-END-012", Level::Must, "8.2.1", reset_at_once)
+        .about(
+            "After connections that were reset before and behind the handshake, the next client is served.",
+            "That is how a client looks that was killed.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-END-013", Level::Should, "8.2.5", memory_comes_back)
+        .about(
+            "Sixteen sessions that each leave 256 MiB behind are served, one after the other.",
+            "Memory that a session keeps is missing in the next ones.",
+        )
+        .tags(&[Tag::Large]),
+    Case::server("SRV-END-014", Level::Must, "8.1.1", shutdown_in_pieces).about(
+        "A shutdown may be cut into two pieces at every byte.",
+        "Where a stream is cut is not in the hands of who writes to it.",
+    ),
+];
+
+fn shutdown(server: &Server) -> Outcome {
+    server.session()?.shut_down()
+}
+
+fn shutdown_before_init(server: &Server) -> Outcome {
+    let mut packets = server.shaken("")?;
+    packets.send(&Packet::Shutdown)?;
+    packets.expect_end("shutdown").map(drop)
+}
+
+fn end_without_shutdown(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    session.packets.wire.finish();
+    session.packets.expect_end("ended")?;
+    drop(server.session()?);
+    server.expect_alive()
+}
+
+fn requests_before_shutdown(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    let echo = session.function("testing.echo")?;
+    let calls: Vec<_> = (0..3)
+        .map(|number| by_hand::call(echo, &[int(number)]))
+        .collect();
+    let shutdown = packet(PacketCode::SHUTDOWN, &[]);
+    session
+        .packets
+        .wire
+        .send_whole(&[calls.concat(), shutdown].concat());
+    for number in 0..3 {
+        let expected = [by_hand::result(by_hand::INT, int(number))];
+        session.expect_bytes(&format!("reply-{number}"), "its number", &expected)?;
+    }
+    session.packets.expect_end("shutdown").map(drop)
+}
+
+fn half_closed(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    let echo = session.function("testing.echo")?;
+    session.packets.wire.send(&by_hand::call(
+        echo,
+        &[texts("last words").swap_remove(0).1],
+    ));
+    session.packets.wire.finish();
+    session.expect_bytes("reply", "the text", &by_hand::text_results("last words"))?;
+    session.packets.expect_end("ended").map(drop)
+}
+
+fn one_after_the_other(server: &Server) -> Outcome {
+    (0..20).try_for_each(|_| server.session()?.shut_down())
+}
+
+fn reset(server: &Server) -> Outcome {
+    for _ in 0..3 {
+        server.session()?.packets.wire.reset();
+        server.expect_alive()?;
+    }
+    Ok(())
+}
+
+fn cut_off(server: &Server, bytes: &[u8]) -> Outcome {
+    let mut session = server.session()?;
+    session.packets.wire.send_whole(bytes);
+    drop(session);
+    server.expect_alive()
+}
+
+fn end_in_a_length(server: &Server) -> Outcome {
+    let call = by_hand::call(1, &[int(1)]);
+    [1, 4, 7]
+        .into_iter()
+        .try_for_each(|cut| cut_off(server, &call[..cut]))
+}
+
+fn end_in_a_packet(server: &Server) -> Outcome {
+    let call = by_hand::call(1, &[int(1)]);
+    [8, 10, 12, 20, call.len() - 1]
+        .into_iter()
+        .try_for_each(|cut| cut_off(server, &call[..cut]))
+}
+
+fn end_in_a_copy(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    let tensor = session.allocate(&[1 << 20], DataType::UINT8)?;
+    let copy = Packet::CopyTo {
+        tensor,
+        nbytes: 1 << 20,
+    };
+    let bytes = encode(&copy, &vec![1; 1 << 20], server.dialect)?;
+    session.packets.wire.send_whole(&bytes[..bytes.len() / 2]);
+    drop(session);
+    server.expect_alive()
+}
+
+fn end_before_the_reply(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    let tensor = session.allocate(&[8 << 20], DataType::UINT8)?;
+    for _ in 0..4 {
+        session.packets.send(&Packet::CopyFrom {
+            tensor: tensor.clone(),
+            nbytes: 8 << 20,
+        })?;
+    }
+    session.packets.wire.reset();
+    server.expect_alive()
+}
+
+fn reset_at_once(server: &Server) -> Outcome {
+    server.connect()?.wire.reset();
+    server.expect_alive()?;
+    server.shaken("")?.wire.reset();
+    server.expect_alive()
+}
+
+fn memory_comes_back(server: &Server) -> Outcome {
+    for _ in 0..16 {
+        let mut session = server.session()?;
+        let tensor = session.allocate(&[256 << 20], DataType::UINT8)?;
+        session.upload("written", &tensor, &[1; 64])?;
+        session.shut_down()?;
+    }
+    Ok(())
+}
+
+fn shutdown_in_pieces(server: &Server) -> Outcome {
+    let shutdown = packet(PacketCode::SHUTDOWN, &[]);
+    for cut in 1..shutdown.len() {
+        let mut session = server.session()?;
+        session.packets.wire.send_split(&shutdown, cut);
+        session.packets.expect_end(&format!("cut-at-{cut}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,282 @@
+use std::fmt::Write as _;
+
+use super::{List, ListError};
+use crate::ids;
+use crate::results::{Played, Run, Status};
+
+/// What a run is excused for.
+#[derive(Debug, Clone, Default)]
+pub struct Excuses {
+    known: List,
+    flaky: List,
+    version: Option<String>,
+}
+
+impl Excuses {
+    /// Known failures, and cases that fail now and then, of a peer of this version.
+    ///
+    /// # Errors
+    /// The lists contradict each other.
+    pub fn new(known: List, flaky: List, version: Option<String>) -> Result<Self, ListError> {
+        for entry in flaky.entries() {
+            let problem = if entry.check.is_some() {
+                format!("{}: a flaky case is listed as a whole", entry.name)
+            } else if known.entries().iter().any(|known| known.overlaps(entry)) {
+                format!("{} is a known failure too", entry.name)
+            } else {
+                continue;
+            };
+            let line = entry.line;
+            return Err(ListError { line, problem });
+        }
+        Ok(Self {
+            known,
+            flaky,
+            version,
+        })
+    }
+
+    /// The cases that have to be played several times.
+    pub fn flaky_ids(&self) -> impl Iterator<Item = &str> {
+        self.flaky.ids()
+    }
+
+    /// The reason why a failure does not count.
+    #[must_use]
+    pub fn excuse(&self, played: &Played) -> Option<&str> {
+        if played.status == Status::Pass || played.failed_check().is_none() {
+            return None;
+        }
+        let version = self.version.as_deref();
+        let known = self.known.entries().iter();
+        let mut entries = known.chain(self.flaky.entries());
+        let entry = entries.find(|entry| !entry.is_over(version) && entry.excuses(played))?;
+        Some(&entry.reason)
+    }
+
+    /// Writes into a run what is excused, and which entries are of no use: they name no case, or what
+    /// they excuse does not happen.
+    pub fn apply(&self, run: &mut Run) {
+        for played in &mut run.cases {
+            played.excused = self.excuse(played).map(str::to_owned);
+        }
+        for entry in self.known.entries().iter().chain(self.flaky.entries()) {
+            if ids::find(&entry.id).is_none() {
+                run.stale
+                    .push(format!("{}: {}", entry.name, ids::why_missing(&entry.id)));
+            }
+        }
+        let version = self.version.as_deref();
+        for entry in self
+            .known
+            .entries()
+            .iter()
+            .filter(|entry| !entry.is_over(version))
+        {
+            let mut about = run
+                .cases
+                .iter()
+                .filter(|played| entry.is_about(played))
+                .peekable();
+            let was_played = about.peek().is_some();
+            if was_played && about.all(|played| played.status == Status::Pass) {
+                run.stale.push(format!(
+                    "{} passes; take it out of the known failures",
+                    entry.name
+                ));
+            }
+        }
+    }
+
+    fn known_entry(&self, played: &Played) -> Option<&super::entry::Entry> {
+        let mut entries = self.known.entries().iter();
+        entries.find(|entry| entry.excuses(played))
+    }
+}
+
+/// A list of what failed in this run. Entries that are known already keep their reasons, and those of
+/// cases that were not played are kept.
+#[must_use]
+pub fn write_known_failures(run: &Run, excuses: &Excuses) -> String {
+    let mut text = String::from("# ID[.CHECK] [until VERSION]: REASON\n");
+    let mut written = Vec::new();
+    for played in &run.cases {
+        if let Some(entry) = excuses
+            .known_entry(played)
+            .filter(|_| played.excused.is_some())
+        {
+            if !written.contains(&entry.line) {
+                written.push(entry.line);
+                line(
+                    &mut text,
+                    &entry.name,
+                    entry.until.as_deref(),
+                    &entry.reason,
+                );
+            }
+        } else if played.counts_against() {
+            let check = played.failed_check();
+            let plain = check.filter(|check| !check.name.contains([' ', ':']));
+            let name = match plain {
+                Some(check) => format!("{}.{}", played.name(), check.name),
+                None => played.name(),
+            };
+            let found = check.map_or(&played.note, |check| &check.found);
+            line(&mut text, &name, None, &shortened(found));
+        }
+    }
+    for entry in excuses.known.entries() {
+        let was_played = run
+            .cases
+            .iter()
+            .any(|played| entry.is_about(played) && played.was_run());
+        if !was_played && ids::find(&entry.id).is_some() {
+            line(
+                &mut text,
+                &entry.name,
+                entry.until.as_deref(),
+                &entry.reason,
+            );
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, name: &str, until: Option<&str>, reason: &str) {
+    let until = until
+        .map(|version| format!(" until {version}"))
+        .unwrap_or_default();
+    let _ = writeln!(text, "{name}{until}: {reason}");
+}
+
+/// One line that says what was found.
+fn shortened(found: &str) -> String {
+    const LONGEST: usize = 100;
+    let words = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None if words.is_empty() => "fails".to_owned(),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    fn excuses(known: &str, flaky: &str) -> Result<Excuses, ListError> {
+        let list = |text| List::parse(text).unwrap();
+        Excuses::new(list(known), list(flaky), Some("0.27".to_owned()))
+    }
+
+    fn applied(known: &str, flaky: &str) -> Run {
+        let mut run = samples::run();
+        excuses(known, flaky).unwrap().apply(&mut run);
+        run
+    }
+
+    #[test]
+    fn a_known_failure_does_not_count() {
+        assert_eq!(samples::run().exit_status(), 1);
+        let known = format!("{}: so it is", samples::FAILING);
+        let run = applied(&known, "");
+        assert_eq!((run.exit_status(), run.failures().count()), (0, 0));
+        // It is no less a failure.
+        assert_eq!(run.verdict(), crate::Verdict::NotConformant);
+        let excused = run.cases.iter().find_map(|case| case.excused.as_deref());
+        assert_eq!(excused, Some("so it is"));
+    }
+
+    #[test]
+    fn only_the_check_that_is_known_is_excused() {
+        let failing = samples::FAILING;
+        let check = samples::FAILED_CHECK;
+        assert_eq!(
+            applied(&format!("{failing}.{check}: x"), "").exit_status(),
+            0
+        );
+        let other = applied(&format!("{failing}.other: x"), "");
+        assert_eq!((other.exit_status(), other.stale), (1, vec![]));
+    }
+
+    #[test]
+    fn what_is_over_excuses_nothing() {
+        let failing = samples::FAILING;
+        assert_eq!(
+            applied(&format!("{failing} until 0.27: x"), "").exit_status(),
+            1
+        );
+        assert_eq!(
+            applied(&format!("{failing} until 0.28: x"), "").exit_status(),
+            0
+        );
+        // A peer of that version passes, as it should.
+        let passing = format!("{} until 0.27: x", samples::PASSING);
+        assert_eq!(applied(&passing, "").stale, [""; 0]);
+    }
+
+    #[test]
+    fn entries_of_no_use_are_errors() {
+        let known = format!(
+            "{}: x\n{}: y\nTRK-NONE-999: z",
+            samples::FAILING,
+            samples::PASSING
+        );
+        let run = applied(&known, "");
+        assert_eq!(run.exit_status(), 1);
+        assert_eq!(
+            run.stale,
+            [
+                "TRK-NONE-999: no case has the id TRK-NONE-999".to_owned(),
+                format!(
+                    "{} passes; take it out of the known failures",
+                    samples::PASSING
+                )
+            ]
+        );
+        // A case that was not selected says nothing about its entry.
+        let other = crate::cases::all().find(|case| case.role() == crate::Role::Client);
+        let run = applied(&format!("{}: x", other.unwrap().id), "");
+        assert_eq!(run.stale, [""; 0]);
+    }
+
+    #[test]
+    fn flaky_cases_do_not_count_whether_they_pass_or_not() {
+        let flaky = format!("{}: x\n{}: y", samples::FAILING, samples::PASSING);
+        let run = applied("", &flaky);
+        assert_eq!((run.exit_status(), run.stale), (0, vec![]));
+    }
+
+    #[test]
+    fn lists_must_not_contradict_each_other() {
+        let both = excuses("A.b: x", "A: y").unwrap_err();
+        assert_eq!(both.to_string(), "line 1: A is a known failure too");
+        let check = excuses("", "A.b: y").unwrap_err();
+        assert_eq!(
+            check.to_string(),
+            "line 1: A.b: a flaky case is listed as a whole"
+        );
+    }
+
+    #[test]
+    fn what_is_written_excuses_the_same_run() {
+        let text = write_known_failures(&samples::run(), &Excuses::default());
+        assert_eq!(applied(&text, "").exit_status(), 0, "{text}");
+        // Reasons that somebody wrote are kept, of cases that were not played too.
+        let client = crate::cases::all().find(|case| case.role() == crate::Role::Client);
+        let known = format!(
+            "{} until 0.28: so\n{}: later",
+            samples::FAILING,
+            client.unwrap().id
+        );
+        let excuses = excuses(&known, "").unwrap();
+        let mut run = samples::run();
+        excuses.apply(&mut run);
+        let text = write_known_failures(&run, &excuses);
+        assert_eq!(
+            text,
+            format!("# ID[.CHECK] [until VERSION]: REASON\n{known}\n")
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! Several peers beside each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::markdown::cell;
+use super::page;
+use crate::case::{Level, Role};
+use crate::lists::List;
+use crate::results::{Played, Run, Status};
+
+/// A peer: its name, and its run.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// The name above its column.
+    pub name: String,
+    /// Its run.
+    pub run: Run,
+}
+
+/// Tables of several peers as Markdown, for each role: how many cases came to what, what did not pass
+/// with the explanation that `notes` gives, and all cases.
+#[must_use]
+pub fn matrix(columns: &[Column], notes: &List) -> String {
+    let mut out = String::new();
+    for role in Role::ALL {
+        let columns: Vec<_> = columns
+            .iter()
+            .filter(|column| column.run.role == role)
+            .collect();
+        if !columns.is_empty() {
+            of_role(role, &columns, notes, &mut out);
+        }
+    }
+    out
+}
+
+/// Cases that some peer fails and that `notes` does not explain.
+#[must_use]
+pub fn unexplained(columns: &[Column], notes: &List) -> Vec<String> {
+    let cases = columns.iter().flat_map(|column| &column.run.cases);
+    let odd = cases.filter(|case| matches!(case.status, Status::Fail | Status::Warn));
+    let odd = odd.filter(|case| notes.reason(&case.id).is_none());
+    let odd: BTreeSet<_> = odd.map(|case| case.id.clone()).collect();
+    odd.into_iter().collect()
+}
+
+fn of_role(role: Role, columns: &[&Column], notes: &List, out: &mut String) {
+    let _ = writeln!(out, "## {}s\n", capitalized(&role.to_string()));
+    counts(columns, out);
+    let rows = rows(columns);
+    let (odd, even): (Vec<_>, Vec<_>) = rows.iter().partition(|row| !row.passes_everywhere());
+    if !odd.is_empty() {
+        let _ = writeln!(out, "\n### What did not pass everywhere\n");
+        header(
+            &["case", "level", "clause", "what"],
+            columns,
+            &["explanation"],
+            out,
+        );
+        for row in odd {
+            let Played {
+                level,
+                clause,
+                what,
+                ..
+            } = row.case;
+            let name = &row.name;
+            let clause = link(clause);
+            let _ = write!(out, "| {name} | {level} | {clause} | {} |", cell(what));
+            row.cells(columns, out);
+            let _ = writeln!(out, " {} |", notes.reason(&row.case.id).unwrap_or_default());
+        }
+    }
+    if !even.is_empty() {
+        let names: Vec<_> = even.iter().map(|row| row.name.as_str()).collect();
+        let _ = writeln!(out, "\n### What passed everywhere\n\n{}", names.join(", "));
+    }
+    out.push('\n');
+}
+
+fn counts(columns: &[&Column], out: &mut String) {
+    header(&[""], columns, &[], out);
+    let mut line = |name: &str, value: &dyn Fn(&Run) -> String| {
+        let _ = write!(out, "| {name} |");
+        for column in columns {
+            let _ = write!(out, " {} |", value(&column.run));
+        }
+        out.push('\n');
+    };
+    line("verdict", &|run| run.verdict().to_string());
+    for level in [Level::Must, Level::Should, Level::May, Level::Quirk] {
+        line(&format!("{level} passed"), &|run| {
+            let (passed, of) = run.reached(level);
+            format!("{passed} of {of}")
+        });
+    }
+    for status in Status::ALL {
+        if columns.iter().any(|column| column.run.count(status) > 0) {
+            line(&status.to_string(), &|run| run.count(status).to_string());
+        }
+    }
+    line("suite", &|run| match &run.set {
+        Some(set) => format!("{}, set {set}", run.suite),
+        None => run.suite.clone(),
+    });
+}
+
+fn header(before: &[&str], columns: &[&Column], after: &[&str], out: &mut String) {
+    let names = columns.iter().map(|column| cell(&column.name));
+    let all = before.iter().map(ToString::to_string).chain(names);
+    let all: Vec<_> = all.chain(after.iter().map(ToString::to_string)).collect();
+    let _ = writeln!(out, "| {} |", all.join(" | "));
+    let _ = writeln!(out, "|{}", " --- |".repeat(all.len()));
+}
+
+/// One playing of a case, in all columns.
+struct Row<'a> {
+    name: String,
+    case: &'a Played,
+    statuses: BTreeMap<usize, Status>,
+}
+
+impl Row<'_> {
+    fn passes_everywhere(&self) -> bool {
+        self.statuses.values().all(|status| *status == Status::Pass)
+    }
+
+    fn cells(&self, columns: &[&Column], out: &mut String) {
+        for number in 0..columns.len() {
+            let _ = match self.statuses.get(&number) {
+                None => write!(out, " |"),
+                Some(status @ (Status::Fail | Status::Warn)) => write!(out, " **{status}** |"),
+                Some(status) => write!(out, " {status} |"),
+            };
+        }
+    }
+}
+
+/// Every case that one of them has, in the order of the first that has it.
+fn rows<'a>(columns: &[&'a Column]) -> Vec<Row<'a>> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    for (number, column) in columns.iter().enumerate() {
+        for case in &column.run.cases {
+            let place = *places.entry(case.name()).or_insert_with_key(|name| {
+                rows.push(Row {
+                    name: name.clone(),
+                    case,
+                    statuses: BTreeMap::new(),
+                });
+                rows.len() - 1
+            });
+            rows[place].statuses.insert(number, case.status);
+        }
+    }
+    rows
+}
+
+fn link(clause: &str) -> String {
+    match page(clause) {
+        // The table is for `docs/conformance`.
+        Some(page) => format!("[{clause}]({})", page.replacen("docs/", "../", 1)),
+        None => clause.to_owned(),
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn two_peers() {
+        let mut better = samples::run();
+        better.cases.retain(|case| case.status != Status::Error);
+        for case in &mut better.cases {
+            case.status = Status::Pass;
+        }
+        let columns = [("worse", samples::run()), ("better", better)].map(|(name, run)| Column {
+            name: name.to_owned(),
+            run,
+        });
+        let notes = format!("{}: answers 1 where 0 is right", samples::FAILING);
+        let notes = List::parse(&notes).unwrap();
+        insta::assert_snapshot!(matrix(&columns, &notes));
+    }
+}
