@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["rpc-bisync"],
     &["rpc-proto"],
     &["rpc-recording"],
-    &["rpc-transport"],
+    &["rpc-conformance", "rpc-transport"],
     &["rpc-tracker-client"],
     &["rpc-session", "rpc-tracker"],
     &["rpc-server"],
@@ -27,6 +27,7 @@ const LAYERS: &[&[&str]] = &[
 /// normal dependencies.
 const FORBIDDEN_LIBRARIES: &[(&str, &[&str], &[&str])] = &[
     ("rpc-proto", &[], &["mio", "socket2", "tokio"]),
+    ("rpc-conformance", &["cli"], &["mio", "tokio"]),
     ("rpc-transport", &["sync"], &["mio", "tokio"]),
     ("rpc-tracker-client", &["sync"], &["mio", "tokio"]),
     ("rpc-session", &["sync"], &["mio", "tokio"]),

@@ -5,12 +5,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod book;
+mod conformance;
 mod features;
 mod interop;
 mod layers;
 mod reference;
 mod sh;
 mod try_out;
+mod vectors;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about)]
@@ -25,18 +28,31 @@ enum Task {
     Interop(interop::Arguments),
     /// Do the main job on the reference implementation's tracker and server, and show it.
     Try,
+    /// Run the conformance suite on any tracker, server or client, by default on ours.
+    Conformance(conformance::Arguments),
     /// Check which crate may know which: the arrows between the workspace's crates.
     Layers,
     /// Build and test each publishable crate with each of its features alone.
     Features,
+    /// Build the book of `docs` into target/book; mdBook is installed into target/tools.
+    Book,
+    /// Write the golden vectors in tests/vectors/messages.
+    Vectors(vectors::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
+        // It has exit statuses of its own.
+        Task::Conformance(arguments) => match conformance::run(&arguments) {
+            Ok(status) => return status,
+            Err(error) => Err(error),
+        },
         Task::Interop(arguments) => interop::run(&arguments),
         Task::Try => try_out::run(),
         Task::Layers => layers::run(),
         Task::Features => features::run(),
+        Task::Book => book::run(),
+        Task::Vectors(arguments) => vectors::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

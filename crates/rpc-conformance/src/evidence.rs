@@ -91,6 +91,15 @@ impl Timeline {
         }
     }
 
+    /// What happened, with what repeats itself in one piece.
+    pub(crate) fn repeated(&self) -> Vec<&[Moment]> {
+        let is_same = |one: &Moment, other: &Moment| {
+            (one.connection, one.direction, &one.text)
+                == (other.connection, other.direction, &other.text)
+        };
+        self.moments.chunk_by(is_same).collect()
+    }
+
     /// The last message that went this way.
     pub(crate) fn last(&self, direction: Direction) -> Option<usize> {
         let mut moments = self.moments.iter().rev();
@@ -194,7 +203,7 @@ mod tests {
     #[test]
     fn a_recording_is_a_conversation() {
         let recorded = samples::failing().recording();
-        assert_eq!(recorded.scenario, samples::FAILING);
+        assert_eq!(recorded.scenario, samples::failing().name());
         assert_eq!(recorded.connections.len(), 1);
         assert_eq!(
             recorded.connections[0].proto,

@@ -23,8 +23,11 @@ mod case;
 mod cases;
 pub mod compare;
 mod evidence;
+#[cfg(feature = "harness")]
+pub mod harness;
 pub mod ids;
 pub mod lists;
+mod observe;
 mod peer;
 mod replay;
 pub mod report;
@@ -39,6 +42,7 @@ mod wire;
 
 pub use case::{Case, Level, Role, Tag};
 pub use cases::{Untested, all as cases, untested};
+pub use observe::{Finding, observe};
 pub use peer::{Peer, PeerError};
 pub use replay::replay;
 pub use results::{PeerInfo, Played, Run, Status, Verdict};

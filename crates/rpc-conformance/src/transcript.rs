@@ -67,7 +67,7 @@ pub struct Event {
 /// Bytes of one event that are kept.
 const KEPT: usize = 64 * 1024;
 /// Bytes of a case that are kept.
-const KEPT_OF_ALL: usize = 1 << 20;
+const KEPT_OF_ALL: usize = 256 * 1024;
 /// The same where what passes is recorded.
 const KEPT_OF_RECORDED: usize = 64 << 20;
 

@@ -64,7 +64,7 @@ pub(super) fn device(kind: i32, id: i32) -> Vec<u8> {
 pub(super) type Dtype = (u8, u8, u16);
 
 pub(super) const FLOAT32: Dtype = (2, 32, 1);
-pub(super) const INT8: Dtype = (0, 8, 1);
+pub(super) const INT64: Dtype = (0, 64, 1);
 
 pub(super) fn dtype((code, bits, lanes): Dtype) -> Vec<u8> {
     [&[code, bits][..], &lanes.to_le_bytes()].concat()

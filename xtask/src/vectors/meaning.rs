@@ -129,7 +129,10 @@ fn describe(returned: &Returned<'_>) -> Json {
     match returned {
         Returned::Value(value) => {
             let kind = value.kind();
-            let kind = kind.strip_prefix("an ").or(kind.strip_prefix("a ")).unwrap_or(kind);
+            let kind = kind
+                .strip_prefix("an ")
+                .or(kind.strip_prefix("a "))
+                .unwrap_or(kind);
             json!({"kind": kind, "value": plain(value)})
         }
         Returned::Object { type_index, handle } => {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rpc_proto::Dialect;
-use rpc_recording::{Conversation, Direction, Kind, Message, Volatile};
+use rpc_recording::{Conversation, Kind, Message, Volatile};
 
 use super::vector::{Vector, without_volatile};
 
@@ -46,7 +46,10 @@ impl Traces {
     #[cfg(test)]
     pub(super) fn message(&self, file: &str, i: usize) -> Option<(&Message, Dialect)> {
         let (_, conversation) = self.files.iter().find(|(name, _)| name == file)?;
-        let message = conversation.messages.iter().find(|message| message.i == i)?;
+        let message = conversation
+            .messages
+            .iter()
+            .find(|message| message.i == i)?;
         let mut connections = conversation.connections.iter();
         let connection = connections.find(|connection| connection.id == message.conn)?;
         Some((message, connection.dialect?))

@@ -1,6 +1,6 @@
 //! One vector, and a file of them.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use rpc_proto::Dialect;
 use rpc_recording::{Direction, Explained, Kind, Volatile, dialect_name};
 use serde_json::{Map, Value as Json, json};
@@ -181,26 +181,16 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The text of the file.
+    /// The text of the file; an error names all vectors that are wrong.
     pub(super) fn text(&self, traces: &Traces) -> Result<String> {
-        let vectors = self.vectors.iter().map(|vector| {
-            let members = vector
-                .json(traces)
-                .with_context(|| format!("{}: {}", self.name, vector.name))?;
-            let members = members.iter().map(|(name, value)| match (*name, value) {
-                ("fields", Json::Array(fields)) => {
-                    let lines: Vec<_> = fields
-                        .iter()
-                        .map(|field| format!("\n     {}", line(field)))
-                        .collect();
-                    format!("\n   \"fields\": [{}]", lines.join(","))
-                }
-                (name, value) => format!("\n   \"{name}\": {}", line(value)),
-            });
-            let members: Vec<_> = members.collect();
-            Ok(format!("\n  {{{}\n  }}", members.join(",")))
-        });
-        let vectors: Vec<_> = vectors.collect::<Result<_>>()?;
+        let (mut vectors, mut wrong) = (Vec::new(), Vec::new());
+        for vector in &self.vectors {
+            match vector.json(traces) {
+                Ok(members) => vectors.push(text(&members)),
+                Err(error) => wrong.push(format!("{}: {}: {error:#}", self.name, vector.name)),
+            }
+        }
+        ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
         Ok(format!(
             "{{\n \"$schema\": \"../schema.json\",\n \"area\": {},\n \"description\": {},\n \
              \"vectors\": [{}\n ]\n}}\n",
@@ -209,6 +199,20 @@ impl Area {
             vectors.join(",")
         ))
     }
+}
+
+/// A vector with a line for each member, and for each field.
+fn text(members: &[(&'static str, Json)]) -> String {
+    let members = members.iter().map(|(name, value)| match (*name, value) {
+        ("fields", Json::Array(fields)) => {
+            let lines = fields.iter().map(|field| format!("\n     {}", line(field)));
+            let lines: Vec<_> = lines.collect();
+            format!("\n   \"fields\": [{}]", lines.join(","))
+        }
+        (name, value) => format!("\n   \"{name}\": {}", line(value)),
+    });
+    let members: Vec<_> = members.collect();
+    format!("\n  {{{}\n  }}", members.join(","))
 }
 
 /// JSON on one line, with its members in the order of their names, whatever else is built with the
@@ -224,7 +228,10 @@ fn line(value: &Json) -> String {
             // What a field is and where stands first.
             let rank = |name: &str| {
                 let first = ["name", "offset", "len", "value"];
-                first.iter().position(|other| *other == name).unwrap_or(first.len())
+                first
+                    .iter()
+                    .position(|other| *other == name)
+                    .unwrap_or(first.len())
             };
             names.sort_by_key(|name| (rank(name), (*name).clone()));
             let members: Vec<_> = names

@@ -63,6 +63,13 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Hold what two peers said to each other, which a relay has recorded, against the specification.
+    /// Exit status 1 if something is wrong.
+    Check {
+        /// What was recorded (`tvm-rpc relay --record FILE`).
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Write the ids of all cases, as a set that can be frozen.
     WriteSet {
         /// The file.
@@ -135,9 +142,19 @@ pub(super) struct PlayingArguments {
     /// Multiply every deadline.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
     pub(super) slow: f64,
+    /// How long the peer may take until it accepts connections, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = factor)]
+    pub(super) patience: f64,
     /// Play what is random as in the run with this seed.
     #[arg(long)]
     pub(super) seed: Option<u64>,
+    /// Instead of the cases, play what a relay has recorded (`tvm-rpc relay --record FILE`): what was
+    /// said to the recorded peer is said again, and the answers have to be the same.
+    #[arg(long, value_name = "FILE")]
+    pub(super) replay: Vec<PathBuf>,
+    /// Spoil the peer by this defect, to see that the suite finds it; `list` lists them.
+    #[arg(long, value_name = "DEFECT")]
+    pub(super) broken: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -206,7 +223,7 @@ fn factor(text: &str) -> Result<f64, String> {
     let factor: f64 = text.parse().map_err(|_| "no number".to_owned())?;
     match factor > 0.0 && factor <= 1000.0 {
         true => Ok(factor),
-        false => Err("a factor is more than 0 and at most 1000".to_owned()),
+        false => Err("it has to be more than 0 and at most 1000".to_owned()),
     }
 }
 

@@ -1,4 +1,5 @@
 mod arguments;
+mod check;
 mod compare;
 mod list;
 mod output;
@@ -64,6 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             notes,
             out,
         } => compare::matrix(&reports, notes.as_deref(), out.as_deref()),
+        Command::Check { files } => check::run(&files),
         Command::WriteSet { file } => write(&file, &rpc_conformance::frozen_now()).map(|()| 0),
     };
     match done {

@@ -5,11 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use rpc_conformance::broken::defects;
 use rpc_conformance::lists::{Excuses, List, write_known_failures};
 use rpc_conformance::{
-    Chunking, FrozenSet, Options, Played, Role, RunError, Selection, Status, Target,
+    Chunking, FrozenSet, Options, Played, Role, RunError, Selection, Status, Target, replay,
 };
 
 use super::arguments::{ListArguments, PlayingArguments, RunArguments, SelectionArguments};
@@ -28,6 +30,12 @@ pub(super) fn run(
     if arguments.selection.list {
         return list_cases(&selection, role, arguments);
     }
+    if arguments.playing.broken.as_deref() == Some("list") {
+        for defect in defects(role) {
+            println!("{:<24} {}", defect.name, defect.what);
+        }
+        return Ok(0);
+    }
     let target = target.ok_or_else(|| {
         let which = match role {
             Role::Client => "--cmd COMMAND",
@@ -42,6 +50,7 @@ pub(super) fn run(
     options = options
         .with_repeated(excuses.flaky_ids().map(str::to_owned))
         .with_stop(stop_when_interrupted()?);
+    options = spoilt_or_replayed(options, &arguments.playing, role)?;
     let folder = arguments.output.record.as_deref();
     if let Some(folder) = folder {
         let made = fs::create_dir_all(folder);
@@ -94,6 +103,22 @@ pub(super) fn run(
     }
 }
 
+fn spoilt_or_replayed(
+    mut options: Options,
+    playing: &PlayingArguments,
+    role: Role,
+) -> Result<Options, Failure> {
+    if let Some(name) = &playing.broken {
+        let defect = defects(role).find(|defect| defect.name == name);
+        let unknown =
+            || anyhow!("no {role} is broken by {name:?}; --broken list lists what there is");
+        options = options.with_defect(defect.ok_or_else(|| usage(unknown()))?);
+    }
+    let files = playing.replay.iter();
+    let cases: Result<Vec<_>, _> = files.map(|file| replay(file, role)).collect();
+    Ok(options.with_replays(cases.map_err(usage)?))
+}
+
 /// The status of the command where there was no run.
 fn status(error: &RunError) -> u8 {
     match error {
@@ -141,7 +166,8 @@ fn selection(arguments: &SelectionArguments, last: Option<&Last>) -> Selection {
 fn options(arguments: &PlayingArguments, selection: Selection, last: Option<&Last>) -> Options {
     let mut options = Options::default()
         .with_selection(selection)
-        .with_slow(arguments.slow);
+        .with_slow(arguments.slow)
+        .with_patience(Duration::from_secs_f64(arguments.patience));
     let given: Vec<_> = arguments
         .axis
         .iter()

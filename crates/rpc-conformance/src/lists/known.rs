@@ -170,15 +170,22 @@ mod tests {
         Excuses::new(list(known), list(flaky), Some("0.27".to_owned()))
     }
 
-    fn applied(known: &str, flaky: &str) -> Run {
+    /// A run in which the suite itself made no mistake.
+    fn sample() -> Run {
         let mut run = samples::run();
+        run.cases.retain(|case| case.status != Status::Error);
+        run
+    }
+
+    fn applied(known: &str, flaky: &str) -> Run {
+        let mut run = sample();
         excuses(known, flaky).unwrap().apply(&mut run);
         run
     }
 
     #[test]
     fn a_known_failure_does_not_count() {
-        assert_eq!(samples::run().exit_status(), 1);
+        assert_eq!(sample().exit_status(), 1);
         let known = format!("{}: so it is", samples::FAILING);
         let run = applied(&known, "");
         assert_eq!((run.exit_status(), run.failures().count()), (0, 0));

@@ -142,16 +142,24 @@ fn titled(title: &str, bytes: &[u8]) -> Vec<String> {
 }
 
 fn moments(timeline: &Timeline) -> Vec<String> {
-    let moments = &timeline.moments;
+    let moments = timeline.repeated();
     let skipped = moments.len().saturating_sub(MOMENTS);
-    let first = (skipped > 0).then(|| format!("… {skipped} before"));
-    let shown = moments[skipped..].iter().map(|moment| {
+    let first = (skipped > 0).then(|| format!("… {skipped} lines before"));
+    let shown = moments[skipped..].iter().map(|moments| {
+        let moment = &moments[0];
         let arrow = match moment.direction {
             Direction::Sent => '→',
             Direction::Received => '←',
         };
         let text = on_one_line(&moment.text);
-        format!("{:8.3} s  #{} {arrow} {text}", moment.at, moment.connection)
+        let times = match moments.len() {
+            1 => String::new(),
+            times => format!(" ({times} times)"),
+        };
+        format!(
+            "{:8.3} s  #{} {arrow} {text}{times}",
+            moment.at, moment.connection
+        )
     });
     first.into_iter().chain(shown).collect()
 }

@@ -156,13 +156,18 @@ fn section(run: &Run, case: &Played, out: &mut String) {
 /// Everything that happened; a message can be opened and is explained field by field.
 fn conversation(timeline: &Timeline, out: &mut String) {
     out.push_str("<h4>timeline</h4>\n<ol class=\"timeline\">\n");
-    for moment in &timeline.moments {
+    for moments in timeline.repeated() {
+        let moment = &moments[0];
+        let times = match moments.len() {
+            1 => String::new(),
+            times => format!(" ({times} times)"),
+        };
         let arrow = match moment.direction {
             Direction::Sent => "→",
             Direction::Received => "←",
         };
         let line = format!(
-            "{:.3} s #{} {arrow} {}",
+            "{:.3} s #{} {arrow} {}{times}",
             moment.at,
             moment.connection,
             on_one_line(&moment.text)

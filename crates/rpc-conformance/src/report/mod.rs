@@ -54,6 +54,9 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Played> + Clone) -> String {
     counts.join(", ")
 }
 
+/// The longest reason, in characters.
+const REASON: usize = 300;
+
 /// Why a case came to what it came to, on one line.
 fn reason(case: &Played) -> String {
     let check = case.failed_check().map(|check| {
@@ -64,7 +67,11 @@ fn reason(case: &Played) -> String {
     });
     let note = Some(&case.note).filter(|note| !note.is_empty()).cloned();
     let reasons = [check, note].into_iter().flatten();
-    on_one_line(&reasons.collect::<Vec<_>>().join("; "))
+    let reasons = on_one_line(&reasons.collect::<Vec<_>>().join("; "));
+    match reasons.char_indices().nth(REASON) {
+        Some((end, _)) => format!("{}…", &reasons[..end]),
+        None => reasons,
+    }
 }
 
 /// A text of a peer's, with nothing in it that ends the line or steers a terminal.

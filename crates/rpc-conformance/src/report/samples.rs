@@ -94,7 +94,7 @@ pub(crate) fn failing() -> Played {
             ),
             sent(0.001, b"\x71\xf2\x02\0"),
             received(0.002, What::Bytes(b"\x71\xf2\x02\0".to_vec())),
-            sent(0.003, b"\x19\0\0\0[3, \"k\", "),
+            sent(0.003, b"\x1d\0\0\0[3, \"k\", "),
             sent(0.004, b"[9090, \"k:0\"], null]"),
             received(0.005, What::Bytes(found.to_vec())),
             received(0.006, What::Ended(End::Fin)),

@@ -49,9 +49,9 @@ pub(super) const CASES: &[Case] = &[
             "A session with a timeout of a minute serves requests like any other.",
             "Most clients of a farm name a timeout.",
         ),
-    Case::server("SRV-TIME-007", Level::Should, "8.3.7", zero_is_none).about(
+    Case::server("SRV-TIME-007", Level::May, "8.3.7", zero_is_none).about(
         "A session timeout of 0 is none.",
-        "It is how a client of the reference says so.",
+        "A client whose user sets no limit can say so.",
     ),
     Case::server("SRV-TIME-008", Level::Must, "8.3.3", whole_packets)
         .about(
