@@ -114,6 +114,7 @@ fn server() -> Service {
         "--key",
         "conformance",
         "--test-functions",
+        "--silent",
     ])
 }
 

@@ -123,6 +123,12 @@ impl Cutter {
         Some(self.take(Kind::Raw, Some(why)))
     }
 
+    /// Whether nothing has come of a message that is not whole.
+    #[must_use]
+    pub fn is_between_messages(&self) -> bool {
+        self.seen == 0
+    }
+
     /// The protocol, once it is known.
     #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {

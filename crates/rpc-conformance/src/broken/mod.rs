@@ -4,7 +4,6 @@
 //! one that is told the relay's address instead of the tracker's.
 
 mod client;
-mod cut;
 mod relay;
 mod server;
 mod tracker;

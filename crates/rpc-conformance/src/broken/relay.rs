@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::cut::{Cutter, Protocol};
+use rpc_proto::codes::{RPC_MAGIC, TRACKER_MAGIC};
+use rpc_recording::{Cutter, Direction, Stage};
+
 use super::{Defect, Memory, Out, Twist, Way};
 use crate::case::Role;
 
@@ -15,6 +17,29 @@ use crate::case::Role;
 pub struct Relay {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
+}
+
+/// What is said on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    /// The tracker's protocol.
+    Tracker,
+    /// A handshake and packets.
+    Session,
+}
+
+impl Talk {
+    /// Whether a request may begin so.
+    fn begins(self, bytes: &[u8]) -> bool {
+        let magic = match self {
+            Self::Tracker => TRACKER_MAGIC.to_le_bytes(),
+            Self::Session => RPC_MAGIC.to_le_bytes(),
+        };
+        bytes
+            .iter()
+            .zip(magic)
+            .all(|(byte, expected)| *byte == expected)
+    }
 }
 
 /// Between two looks whether the relay is to end.
@@ -27,11 +52,11 @@ impl Relay {
     /// # Errors
     /// No socket could be had.
     pub fn start(defect: &'static Defect, to: SocketAddr) -> io::Result<Self> {
-        let protocol = match defect.role {
-            Role::Server => Protocol::Session,
-            Role::Tracker | Role::Client => Protocol::Tracker,
+        let talk = match defect.role {
+            Role::Server => Talk::Session,
+            Role::Tracker | Role::Client => Talk::Tracker,
         };
-        Self::with(defect, to, protocol)
+        Self::with(defect, to, talk)
     }
 
     /// Where it listens.
@@ -40,7 +65,7 @@ impl Relay {
         self.addr
     }
 
-    fn with(defect: &'static Defect, to: SocketAddr, protocol: Protocol) -> io::Result<Self> {
+    fn with(defect: &'static Defect, to: SocketAddr, talk: Talk) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addr = listener.local_addr()?;
         listener.set_nonblocking(true)?;
@@ -48,7 +73,7 @@ impl Relay {
         let relay = Arc::new(Shared {
             defect,
             to,
-            protocol,
+            talk,
             stop: Arc::clone(&stop),
             number: Arc::default(),
             turn: Mutex::default(),
@@ -81,7 +106,7 @@ impl Drop for Relay {
 struct Shared {
     defect: &'static Defect,
     to: SocketAddr,
-    protocol: Protocol,
+    talk: Talk,
     stop: Arc<AtomicBool>,
     number: Arc<AtomicU64>,
     /// Held by the connection that is served, where only one is.
@@ -99,7 +124,7 @@ impl Shared {
         asking.set_nodelay(true)?;
         answering.set_nodelay(true)?;
         let memory = Arc::new(Mutex::new(Memory {
-            in_session: self.protocol == Protocol::Session,
+            in_session: self.talk == Talk::Session,
             shared: Arc::clone(&self.number),
             ..Memory::default()
         }));
@@ -121,8 +146,13 @@ impl Shared {
         mut to: TcpStream,
         memory: &Mutex<Memory>,
     ) -> io::Result<()> {
-        let mut cutter = Cutter::new(self.protocol, way);
+        let direction = match way {
+            Way::Request => Direction::C2s,
+            Way::Answer => Direction::S2c,
+        };
+        let mut cutter = Cutter::new(direction, Stage::Beginning, usize::MAX);
         let mut piece = vec![0; 64 * 1024];
+        let (mut is_first, mut strange) = (true, false);
         from.set_read_timeout(Some(LOOK))?;
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -142,16 +172,21 @@ impl Shared {
                 }
                 Err(_) => break,
             };
-            cutter.push(&piece[..read]);
-            let mut first = true;
-            while let Some(message) = cutter.next() {
-                if !first
-                    && way == Way::Request
-                    && matches!(self.defect.twist, Twist::OneMessageAPiece)
-                {
-                    continue;
-                }
-                first = false;
+            let piece = &piece[..read];
+            strange |= way == Way::Request && is_first && !self.talk.begins(piece);
+            is_first = false;
+            let mut messages = Vec::new();
+            // What is no message goes on as it comes.
+            if strange {
+                messages.push(piece.to_vec());
+            } else {
+                cutter.push(piece, |cut| messages.push(cut.bytes));
+                messages.extend(cutter.take_unknown().map(|cut| cut.bytes));
+            }
+            if way == Way::Request && matches!(self.defect.twist, Twist::OneMessageAPiece) {
+                messages.truncate(1);
+            }
+            for message in messages {
                 for out in self.twisted(memory, way, message) {
                     match out {
                         Out::On(bytes) => to.write_all(&bytes)?,
@@ -165,7 +200,7 @@ impl Shared {
             }
             let broken_off = way == Way::Request
                 && matches!(self.defect.twist, Twist::OnlyWholeMessages)
-                && cutter.is_in_message();
+                && !cutter.is_between_messages();
             if broken_off {
                 end(&from, &to);
                 return Ok(());
@@ -177,17 +212,19 @@ impl Shared {
                 std::thread::sleep(LOOK);
             }
         }
-        to.write_all(&cutter.rest())?;
+        if let Some(rest) = cutter.end() {
+            to.write_all(&rest.bytes)?;
+        }
         to.shutdown(Shutdown::Write)
     }
 
     fn twisted(&self, memory: &Mutex<Memory>, way: Way, message: Vec<u8>) -> Vec<Out> {
-        let message = match (self.defect.role, self.protocol, way) {
-            (Role::Client, Protocol::Tracker, Way::Answer) => self.through_a_relay(message),
+        let message = match (self.defect.role, self.talk, way) {
+            (Role::Client, Talk::Tracker, Way::Answer) => self.through_a_relay(message),
             _ => message,
         };
         let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.protocol == Protocol::Session && way == Way::Request {
+        if self.talk == Talk::Session && way == Way::Request {
             memory.unanswered.extend(super::answered_code(&message));
         }
         let out = match self.defect.twist {
@@ -220,7 +257,7 @@ impl Shared {
         let Ok(server) = format!("{host}:{port}").parse() else {
             return message;
         };
-        let Ok(relay) = Relay::with(self.defect, server, Protocol::Session) else {
+        let Ok(relay) = Relay::with(self.defect, server, Talk::Session) else {
             return message;
         };
         grant[1][1] = relay.addr().port().into();

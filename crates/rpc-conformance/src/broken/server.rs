@@ -38,7 +38,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     defect(
         "order-lost",
         "swaps replies of requests that came together",
-        &["SRV-CALL-004", "SRV-CALL-005"],
+        &["SRV-FRAME-007"],
         Twist::Messages(order_lost),
     ),
     defect(
@@ -158,7 +158,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     defect(
         "one-packet-a-read",
         "forgets what came behind the first packet of a read",
-        &["SRV-FRAME-005", "SRV-CALL-004"],
+        &["SRV-FRAME-005"],
         Twist::OneMessageAPiece,
     ),
     defect(

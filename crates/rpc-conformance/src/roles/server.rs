@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rpc_proto::codes::{HandshakeCode, RPC_MAGIC};
 use rpc_proto::{
@@ -356,6 +355,3 @@ fn bulk_returned(came: &Came) -> Result<Returned<'static>, String> {
         BulkKind::Text => Value::from(String::from_utf8(payload).map_err(|e| e.to_string())?),
     }))
 }
-
-/// How long a session with a time limit lasts in cases that wait for its end.
-pub(crate) const SHORT_SESSION: Duration = Duration::from_secs(1);

@@ -1,14 +1,15 @@
 //! What is no packet: `SRV-BAD-`.
 
-use rpc_proto::Device;
+use rpc_proto::Packet;
 use rpc_proto::codes::PacketCode;
 
-use super::by_hand::{call, int, none, packet, pointer, sequence, syscall, tensor, value};
-use super::exchange::Refused;
+use super::by_hand::{
+    RAW_STR, call, exception, int, none, packet, pointer, raw, returned, sequence, syscall,
+};
 use crate::case::{Case, Level, Tag};
 use crate::roles::Server;
-use crate::roles::packets::NoPacket;
-use crate::roles::server::Session;
+use crate::roles::packets::{NoPacket, PacketWire};
+use crate::roles::server::{Session, introduction};
 use crate::stage::Outcome;
 use crate::wire::Shortfall;
 
@@ -55,74 +56,6 @@ pub(super) const CASES: &[Case] = &[
             "Eight bytes must not be enough to fill a server's memory, or to keep it waiting.",
         )
         .tags(&[Tag::Hostile]),
-    Case::server(
-        "SRV-BAD-008",
-        Level::Should,
-        "4.3.6",
-        more_values_than_there_are,
-    )
-    .about(
-        "A count of more values than the packet holds ends the session.",
-        "What is read behind the packet is no value.",
-    )
-    .tags(&[Tag::Hostile]),
-    Case::server(
-        "SRV-BAD-009",
-        Level::Should,
-        "4.3.6",
-        longer_text_than_there_is,
-    )
-    .about(
-        "A text that is announced as longer than the packet ends the session.",
-        "What is read behind the packet is no text.",
-    )
-    .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-010", Level::Should, "4.3.6", huge_texts)
-        .about(
-            "Texts of 2^31, 2^40 and 2^63 bytes in a packet of a few end the session.",
-            "A length that is believed is memory that is taken.",
-        )
-        .tags(&[Tag::Hostile]),
-    Case::server(
-        "SRV-BAD-011",
-        Level::Should,
-        "4.3.6",
-        longer_version_than_there_is,
-    )
-    .about(
-        "A version that is announced as longer than the packet ends the session.",
-        "What is read behind the packet is no text.",
-    )
-    .tags(&[Tag::Hostile]),
-    Case::server(
-        "SRV-BAD-012",
-        Level::Should,
-        "4.3.6",
-        more_dimensions_than_there_are,
-    )
-    .about(
-        "A tensor of more dimensions than the packet holds ends the session.",
-        "A count that is believed is memory that is taken.",
-    )
-    .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-013", Level::Should, "4.3.7", negative_counts)
-        .about(
-            "A negative count of values or dimensions is refused.",
-            "A count that is taken for a large one makes a server read behind the packet.",
-        )
-        .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-014", Level::Should, "4.3.8", unknown_types)
-        .about(
-            "Values of the type indices 10, 13, 50, 63, 70 and -1 end the session.",
-            "How long they are is not known, so that nothing behind them can be read.",
-        )
-        .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-015", Level::Should, "4.3.8", unknown_inner_types)
-        .about(
-            "A text or an object with another inner type index is refused.",
-            "How long it is is not known.",
-        )
-        .tags(&[Tag::Hostile]),
     Case::server("SRV-BAD-016", Level::Should, "4.3.9", too_few_arguments)
         .about(
             "Syscalls without arguments are answered by an exception, and the session goes on.",
@@ -135,34 +68,6 @@ pub(super) const CASES: &[Case] = &[
             "Clients of later versions may have more to say.",
         )
         .tags(&[Tag::Hostile]),
-    Case::server(
-        "SRV-BAD-018",
-        Level::Should,
-        "4.3.10",
-        names_that_are_not_utf8,
-    )
-    .about(
-        "A name that is not UTF-8 is answered by a null pointer or refused.",
-        "It is no reason to stop serving.",
-    )
-    .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-019", Level::Should, "4.3.6", every_truncation)
-        .about(
-            "A call whose length was cut by any number of bytes is refused.",
-            "Each field in it has to notice that it is not whole.",
-        )
-        .tags(&[Tag::Hostile]),
-    Case::server(
-        "SRV-BAD-020",
-        Level::Should,
-        "4.3.6",
-        copy_without_its_bytes,
-    )
-    .about(
-        "A copy that announces more bytes than the packet has ends the session.",
-        "What is read behind the packet is no data.",
-    )
-    .tags(&[Tag::Hostile]),
     Case::server("SRV-BAD-021", Level::Should, "4.3.5", long_and_silent)
         .about(
             "A packet that announces a terabyte is not waited for.",
@@ -175,35 +80,80 @@ pub(super) const CASES: &[Case] = &[
             "There is always one more way to be wrong.",
         )
         .tags(&[Tag::Hostile]),
+    Case::server("SRV-BAD-023", Level::Should, "4.3.1", unknown_code_first)
+        .about(
+            "A packet of an unknown code ahead of the init packet ends the connection.",
+            "There is no session yet that could say what it means.",
+        )
+        .tags(&[Tag::Hostile]),
+    Case::server("SRV-BAD-024", Level::Should, "8.2.6", cut_off)
+        .about(
+            "A packet that is cut off by the client's end is not answered, and the connection is closed.",
+            "Half of a request is none; and who waits for the rest keeps the device.",
+        )
+        .tags(&[Tag::Hostile]),
 ];
 
-/// Sends bytes that are no packet, and checks that the server ends the session; before, it may answer,
-/// refuse and say that it shuts down.
-fn expect_ended(server: &Server, check: &str, bytes: &[u8]) -> Outcome {
-    let mut session = server.session()?;
-    session.packets.wire.send_whole(bytes);
-    expect_session_ended(&mut session, check)
+/// How a server may end a session; in each way it may say before that it shuts down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// It ends, and may say why by exceptions.
+    Reason,
+    /// It may have answered first.
+    Answer,
 }
 
-fn expect_session_ended(session: &mut Session, check: &str) -> Outcome {
-    let stage = session.stage();
+/// A session for one of several things that are tried in a case: that there is none says that the server
+/// did not get over the one before.
+pub(super) fn session_for(server: &Server, check: &str) -> Outcome<Session> {
+    let mut packets = shaken_for(server, check)?;
+    packets.send(&Packet::init(std::iter::empty().collect()))?;
+    packets.expect(&format!("init-for-{check}"), &Packet::void())?;
+    Ok(Session { packets })
+}
+
+/// The same without a session.
+pub(super) fn shaken_for(server: &Server, check: &str) -> Outcome<PacketWire> {
+    let mut packets = server.connect()?;
+    let key = server.client_key("");
+    packets.wire.send_whole(&introduction(key.as_bytes()));
+    packets.expect_accepted(&format!("served-for-{check}"))?;
+    Ok(packets)
+}
+
+/// Sends bytes that are no packet, and checks that the server ends the session.
+pub(super) fn expect_ended(server: &Server, check: &str, bytes: &[u8]) -> Outcome {
+    let mut session = session_for(server, check)?;
+    session.packets.wire.send_whole(bytes);
+    expect_session_ended(&mut session.packets, check, Before::Reason)
+}
+
+pub(super) fn expect_session_ended(
+    packets: &mut PacketWire,
+    check: &str,
+    before: Before,
+) -> Outcome {
+    const EXPECTED: &str = "the end of the session, perhaps behind an exception or a shutdown";
+    let stage = packets.stage();
     loop {
-        match session.packets.receive() {
-            Ok(_) => {}
+        match packets.receive() {
+            Ok(came) => {
+                let is_reason = matches!(came.packet, Packet::Exception { .. } | Packet::Shutdown);
+                if !is_reason && before == Before::Reason {
+                    packets.came_check(check, false, EXPECTED, None, &came)?;
+                }
+            }
             Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.check(check, true, "", ""),
-            Err(none) => return Err(stage.fail(check, "the end of the session", none)),
+            Err(none) => return Err(packets.no_packet(check, EXPECTED, None, &none)),
         }
     }
 }
 
 /// The same for what may also be refused by an exception alone.
-fn expect_refused(server: &Server, check: &str, bytes: &[u8]) -> Outcome {
-    let mut session = server.session()?;
+pub(super) fn expect_refused(server: &Server, check: &str, bytes: &[u8]) -> Outcome {
+    let mut session = session_for(server, check)?;
     session.packets.wire.send_whole(bytes);
-    match session.expect_refused(check)? {
-        Refused::Ended => Ok(()),
-        Refused::Exception(_) => Ok(()),
-    }
+    session.expect_refused(check).map(drop)
 }
 
 fn each_ended(server: &Server, packets: &[(&str, Vec<u8>)]) -> Outcome {
@@ -212,22 +162,17 @@ fn each_ended(server: &Server, packets: &[(&str, Vec<u8>)]) -> Outcome {
         .try_for_each(|(check, bytes)| expect_ended(server, check, bytes))
 }
 
-fn with_length(length: u64, rest: &[u8]) -> Vec<u8> {
+pub(super) fn with_length(length: u64, rest: &[u8]) -> Vec<u8> {
     [&length.to_le_bytes(), rest].concat()
 }
 
-fn look_up(name: &[u8]) -> Vec<u8> {
-    syscall(PacketCode::GET_GLOBAL_FUNC, &[super::by_hand::raw(8, name)])
+pub(super) fn look_up(name: &[u8]) -> Vec<u8> {
+    syscall(PacketCode::GET_GLOBAL_FUNC, &[raw(RAW_STR, name)])
 }
 
 fn next_one_is_served(server: &Server) -> Outcome {
-    let mut session = server.session()?;
-    session
-        .packets
-        .wire
-        .send_whole(&packet(PacketCode(99), &[]));
-    expect_session_ended(&mut session, "ended")?;
-    server.expect_alive()
+    expect_ended(server, "code-99", &packet(PacketCode(99), &[]))?;
+    session_for(server, "the-next-client")?.shut_down()
 }
 
 fn unknown_codes(server: &Server) -> Outcome {
@@ -243,7 +188,7 @@ fn packets_of_servers(server: &Server) -> Outcome {
         server,
         &[
             ("return", packet(PacketCode::RETURN, &sequence(&[none()]))),
-            ("exception", super::by_hand::exception("no")),
+            ("exception", exception("no")),
             ("copy-ack", packet(PacketCode::COPY_ACK, &[1, 2, 3])),
         ],
     )
@@ -283,13 +228,15 @@ fn length_too_long(server: &Server) -> Outcome {
         bytes.extend_from_slice(&[0; 4]);
         bytes
     };
-    each_ended(
-        server,
-        &[
-            ("look-up", longer(look_up(b"testing.echo"))),
-            ("shutdown", longer(packet(PacketCode::SHUTDOWN, &[]))),
-        ],
-    )
+    for (check, bytes) in [
+        ("look-up", look_up(b"testing.echo")),
+        ("shutdown", packet(PacketCode::SHUTDOWN, &[])),
+    ] {
+        let mut session = session_for(server, check)?;
+        session.packets.wire.send_whole(&longer(bytes));
+        expect_session_ended(&mut session.packets, check, Before::Answer)?;
+    }
+    Ok(())
 }
 
 fn huge_lengths(server: &Server) -> Outcome {
@@ -299,109 +246,15 @@ fn huge_lengths(server: &Server) -> Outcome {
     Ok(())
 }
 
-/// A look-up whose count of arguments is this.
-fn with_count(count: i32) -> Vec<u8> {
-    let mut bytes = look_up(b"testing.echo");
-    bytes[12..16].copy_from_slice(&count.to_le_bytes());
-    bytes
-}
-
-fn more_values_than_there_are(server: &Server) -> Outcome {
-    for count in [2, 1000, i32::MAX] {
-        expect_ended(server, &format!("count-{count}"), &with_count(count))?;
-    }
-    Ok(())
-}
-
-/// A look-up whose name is announced with this length.
-fn with_text_length(length: u64) -> Vec<u8> {
-    let mut bytes = look_up(b"testing.echo");
-    bytes[20..28].copy_from_slice(&length.to_le_bytes());
-    bytes
-}
-
-fn longer_text_than_there_is(server: &Server) -> Outcome {
-    for length in [13, 1000] {
-        expect_ended(
-            server,
-            &format!("length-{length}"),
-            &with_text_length(length),
-        )?;
-    }
-    Ok(())
-}
-
-fn huge_texts(server: &Server) -> Outcome {
-    for (check, length) in [("2^31", 1 << 31), ("2^40", 1 << 40), ("2^63", 1 << 63)] {
-        expect_ended(server, check, &with_text_length(length))?;
-    }
-    Ok(())
-}
-
-fn longer_version_than_there_is(server: &Server) -> Outcome {
-    for length in [100_u64, 1 << 40, u64::MAX] {
-        let mut packets = server.shaken("")?;
-        let mut bytes = super::by_hand::init("0.8.0", &[]);
-        bytes[12..20].copy_from_slice(&length.to_le_bytes());
-        packets.wire.send_whole(&bytes);
-        let mut session = Session { packets };
-        expect_session_ended(&mut session, &format!("length-{length}"))?;
-    }
-    Ok(())
-}
-
-/// A call with a tensor of this number of dimensions, and room for one.
-fn with_dimensions(dimensions: i32) -> Vec<u8> {
-    let mut view = tensor(0, Device::cpu(0), (2, 32, 1), &[1], 0);
-    view[16..20].copy_from_slice(&dimensions.to_le_bytes());
-    call(1, &[value(super::by_hand::TENSOR_VIEW, &view)])
-}
-
-fn more_dimensions_than_there_are(server: &Server) -> Outcome {
-    for dimensions in [3, 1000, i32::MAX] {
-        expect_ended(
-            server,
-            &format!("dimensions-{dimensions}"),
-            &with_dimensions(dimensions),
-        )?;
-    }
-    Ok(())
-}
-
-fn negative_counts(server: &Server) -> Outcome {
-    expect_refused(server, "values", &with_count(-1))?;
-    expect_refused(server, "dimensions", &with_dimensions(-1))
-}
-
-fn unknown_types(server: &Server) -> Outcome {
-    for index in [10, 13, 50, 63, 70, -1] {
-        let bytes = call(1, &[value(index, &[0; 8])]);
-        expect_ended(server, &format!("type-{index}"), &bytes)?;
-    }
-    Ok(())
-}
-
-fn unknown_inner_types(server: &Server) -> Outcome {
-    let inner = |index: i32, inner: i32| {
-        call(
-            1,
-            &[value(index, &[&inner.to_le_bytes()[..], &[0; 8]].concat())],
-        )
-    };
-    expect_refused(server, "text", &inner(65, 66))?;
-    expect_refused(server, "bytes", &inner(66, 65))?;
-    expect_refused(server, "object", &inner(115, 65))
-}
-
 fn too_few_arguments(server: &Server) -> Outcome {
     for code in 9..=21 {
-        let mut session = server.session()?;
+        let check = format!("code-{code}");
+        let mut session = session_for(server, &check)?;
         session
             .packets
             .wire
             .send_whole(&syscall(PacketCode(code), &[]));
-        session.expect_exception(&format!("code-{code}"))?;
-        session.expect_goes_on("goes-on")?;
+        session.expect_exception_only(&check)?;
         session.shut_down()?;
     }
     Ok(())
@@ -409,11 +262,11 @@ fn too_few_arguments(server: &Server) -> Outcome {
 
 fn too_many_arguments(server: &Server) -> Outcome {
     let mut session = server.session()?;
-    let name = super::by_hand::raw(8, b"conformance.nobody");
+    let name = raw(RAW_STR, b"conformance.nobody");
     let bytes = syscall(PacketCode::GET_GLOBAL_FUNC, &[name, int(1)]);
     session.packets.wire.send_whole(&bytes);
     let came = session.packets.packet("answer")?;
-    let null = super::by_hand::returned(&[pointer(0)]);
+    let null = returned(&[pointer(0)]);
     let is_exception = came.packet.code() == PacketCode::EXCEPTION;
     let holds = came.bytes == null || is_exception;
     let packets = &session.packets;
@@ -427,59 +280,6 @@ fn too_many_arguments(server: &Server) -> Outcome {
     session.expect_goes_on("goes-on")
 }
 
-fn names_that_are_not_utf8(server: &Server) -> Outcome {
-    let mut session = server.session()?;
-    session.packets.wire.send_whole(&look_up(b"\xff\xfe"));
-    let stage = session.stage();
-    match session.packets.receive() {
-        Ok(came) => {
-            let null = super::by_hand::returned(&[pointer(0)]);
-            let code = came.packet.code();
-            let refused = [PacketCode::EXCEPTION, PacketCode::SHUTDOWN].contains(&code);
-            let holds = came.bytes == null || refused;
-            session.packets.came_check(
-                "look-up",
-                holds,
-                "a null pointer, or a refusal",
-                Some(&null),
-                &came,
-            )
-        }
-        Err(NoPacket::Short(Shortfall::Ended(_))) => stage.check("look-up", true, "", ""),
-        Err(none) => Err(stage.fail("look-up", "a null pointer, or a refusal", none)),
-    }
-}
-
-fn every_truncation(server: &Server) -> Outcome {
-    let view = tensor(0, Device::cpu(0), (2, 32, 1), &[1], 0);
-    let text = super::by_hand::raw(8, b"a text");
-    let whole = call(
-        1,
-        &[int(7), text, value(super::by_hand::TENSOR_VIEW, &view)],
-    );
-    // Every eighth byte, and the last ones, so that it does not take a session for each.
-    let cuts = (12..whole.len() - 8)
-        .step_by(8)
-        .chain(whole.len() - 8..whole.len());
-    for cut in cuts {
-        let bytes = with_length(cut as u64 - 8, &whole[8..cut]);
-        expect_ended(server, &format!("cut-at-{cut}"), &bytes)?;
-    }
-    Ok(())
-}
-
-fn copy_without_its_bytes(server: &Server) -> Outcome {
-    let mut session = server.session()?;
-    let view = session.allocate(&[4], rpc_proto::DataType::FLOAT32)?;
-    let view = tensor(view.data, Device::cpu(0), (2, 32, 1), &[4], 0);
-    let body = [&view[..], &16_u64.to_le_bytes(), &[0; 8]].concat();
-    session
-        .packets
-        .wire
-        .send_whole(&packet(PacketCode::COPY_TO_REMOTE, &body));
-    expect_session_ended(&mut session, "ended")
-}
-
 fn long_and_silent(server: &Server) -> Outcome {
     let call = call(1, &[int(1)]);
     expect_ended(server, "ended", &with_length(1 << 40, &call[8..]))
@@ -489,14 +289,35 @@ fn garbage(server: &Server) -> Outcome {
     let mut random = fastrand::Rng::with_seed(server.stage.conditions.seed);
     for round in 0..16 {
         let code = random.i32(2..=21);
+        let check = format!("round-{round}-code-{code}");
         let body: Vec<_> = std::iter::repeat_with(|| random.u8(..)).take(64).collect();
-        let mut session = server.session()?;
+        let mut session = session_for(server, &check)?;
         session
             .packets
             .wire
             .send_whole(&packet(PacketCode(code), &body));
         session.packets.wire.finish();
-        expect_session_ended(&mut session, &format!("round-{round}-code-{code}"))?;
+        expect_session_ended(&mut session.packets, &check, Before::Answer)?;
+    }
+    Ok(())
+}
+
+fn unknown_code_first(server: &Server) -> Outcome {
+    let mut packets = shaken_for(server, "code-99")?;
+    packets
+        .wire
+        .send_whole(&packet(PacketCode(99), &sequence(&[none()])));
+    expect_session_ended(&mut packets, "code-99", Before::Reason)
+}
+
+fn cut_off(server: &Server) -> Outcome {
+    let whole = look_up(b"conformance.nobody");
+    for cut in [4, 8, 10, 12, 20, whole.len() - 1] {
+        let check = format!("cut-at-{cut}");
+        let mut session = session_for(server, &check)?;
+        session.packets.wire.send_whole(&whole[..cut]);
+        session.packets.wire.finish();
+        expect_session_ended(&mut session.packets, &check, Before::Reason)?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ mod hops;
 mod hops_syscalls;
 mod hops_traffic;
 mod malformed;
+mod malformed_values;
 mod memory;
 mod modules;
 mod shaking;
@@ -33,6 +34,7 @@ pub(super) const AREAS: &[&[Case]] = &[
     shaking::CASES,
     framing::CASES,
     malformed::CASES,
+    malformed_values::CASES,
     values_args::CASES,
     values_text::CASES,
     values_handles::CASES,
