@@ -11,6 +11,7 @@ mod features;
 mod interop;
 mod layers;
 mod reference;
+mod results;
 mod sh;
 mod try_out;
 mod vectors;
@@ -36,6 +37,8 @@ enum Task {
     Features,
     /// Build the book of `docs` into target/book; mdBook is installed into target/tools.
     Book,
+    /// Run the conformance suite on our peers and on the reference's, and write the page of results.
+    Results,
     /// Write the golden vectors in tests/vectors/messages.
     Vectors(vectors::Arguments),
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Layers => layers::run(),
         Task::Features => features::run(),
         Task::Book => book::run(),
+        Task::Results => results::run(),
         Task::Vectors(arguments) => vectors::run(&arguments),
     };
     match result {

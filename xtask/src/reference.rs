@@ -67,13 +67,7 @@ fn python_with_tvm(scripts: &Path, prepared: &Path) -> Result<PathBuf> {
     let stamp = Stamp::of(&[&requirements], venv.join("requirements.stamp"))?;
     // The link dangles when the Python that the environment was made from is gone.
     if !stamp.matches() || !python.exists() {
-        let base = find_python()?;
-        sh::run(
-            Command::new(base)
-                .args(["-m", "venv", "--clear"])
-                .arg(&venv),
-        )
-        .context("no virtual environment (on Debian: apt-get install python3-venv)")?;
+        new_python(&venv)?;
         sh::run(
             Command::new(&python)
                 .args(["-m", "pip", "install", "--quiet", "--requirement"])
@@ -82,6 +76,13 @@ fn python_with_tvm(scripts: &Path, prepared: &Path) -> Result<PathBuf> {
         stamp.write()?;
     }
     Ok(python)
+}
+
+/// A virtual environment with a Python that the reference has packages for.
+pub(crate) fn new_python(venv: &Path) -> Result<()> {
+    let base = find_python()?;
+    sh::run(Command::new(base).args(["-m", "venv", "--clear"]).arg(venv))
+        .context("no virtual environment (on Debian: apt-get install python3-venv)")
 }
 
 fn find_python() -> Result<&'static str> {

@@ -311,3 +311,21 @@ fn a_file_that_cannot_be_written_is_told_at_the_start() {
          No such file or directory (os error 2)\n"
     );
 }
+
+#[test]
+fn the_last_words_of_a_peer_that_stops_reading_arrive() {
+    let (relay, mut client, mut server) = pair(&[]);
+    client.write_all(b"a request").unwrap();
+    server.read_exact(&mut [0; 9]).unwrap();
+    server.write_all(b"the last answer").unwrap();
+    drop(server);
+    // What is sent now cannot be passed on any more.
+    let _ = client.write_all(b"another request");
+    let mut heard = [0; 15];
+    client.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"the last answer");
+    drop(client);
+    wait_until("both ends", || {
+        relay.kinds().iter().filter(|kind| *kind == "close").count() == 2
+    });
+}

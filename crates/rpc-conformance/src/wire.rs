@@ -259,7 +259,8 @@ impl Wire {
         let _ = self.stream.set_nonblocking(true);
         let mut rest = bytes;
         while let Ok(written @ 1..) = self.stream.write(rest) {
-            self.stage.passed(self.number, Direction::Sent, &rest[..written]);
+            self.stage
+                .passed(self.number, Direction::Sent, &rest[..written]);
             rest = &rest[written..];
         }
         let _ = self.stream.set_nonblocking(false);

@@ -221,8 +221,10 @@ async fn connection(relay: &Relay, mut client: TcpStream, from: SocketAddr) {
     relay.ended.notify_one();
 }
 
-/// Passes on what comes from both sides, each at the pace of the other, until both have ended, or one is
-/// broken.
+/// Passes on what comes from both sides, each at the pace of the other, until both have ended.
+///
+/// # Errors
+/// One side broke the connection.
 async fn both_ways(
     relay: &Relay,
     number: usize,
@@ -254,9 +256,14 @@ async fn one_way(
             Ok(read @ 1..) => recorder.pass(number, direction, &piece[..*read], at),
             _ => recorder.end(number, direction, at),
         });
-        match read? {
+        let written = match read? {
             0 => break,
-            read => to.write_all(&piece[..read]).await?,
+            read => to.write_all(&piece[..read]).await,
+        };
+        if written.is_err() {
+            // Nobody takes any more here, but what that side said last is still to be passed on: the other
+            // direction comes to its end, too.
+            return Ok(());
         }
     }
     // Fails if that side is gone already, which its own direction shows.

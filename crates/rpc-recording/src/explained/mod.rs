@@ -325,3 +325,102 @@ fn handshake_json(fields: &[Field<'_>]) -> Option<Json> {
     }
     (!decoded.is_empty()).then_some(Json::Object(decoded))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KINDS: [Kind; 8] = [
+        Kind::Magic,
+        Kind::Json,
+        Kind::Handshake,
+        Kind::Packet,
+        Kind::Close,
+        Kind::Raw,
+        Kind::Http,
+        Kind::Ws,
+    ];
+
+    fn explained(kind: Kind, direction: Direction, bytes: &[u8]) -> Explained {
+        Explained::new(kind, direction, bytes, 0, Dialect::Ffi)
+    }
+
+    #[test]
+    fn an_explanation_prints_bytes_beside_meanings() {
+        let lookup =
+            b"\x1a\0\0\0\0\0\0\0\x09\0\0\0\x01\0\0\0\x08\0\0\0\x09\0\0\0\0\0\0\0abc\x1b[2Jx";
+        let expected = "\
+get global function(); wrong: text at offset 28 needs 9 bytes, but only 6 are left in the message
+     0  1a 00 00 00 00 00 00 00  packet length        26
+     8  09 00 00 00              packet code          9: get global function
+    12  01 00 00 00              number of values     1
+    16  08 00 00 00              #0 name: type index  8: RawStr
+    20  09 00 00 00 00 00 00 00  #0 name: length      9
+    28  61 62 63 1b 5b 32        not understood
+     !  stops at offset 28: text at offset 28 needs 9 bytes, but only 6 are left in the message
+";
+        let explained = explained(Kind::Packet, Direction::C2s, &lookup[..34]);
+        assert_eq!(explained.to_string(), expected);
+        assert_eq!(explained.understood(), 28);
+    }
+
+    #[test]
+    fn a_long_field_is_cut_and_counted() {
+        let ack = [&104_u64.to_le_bytes()[..], b"\x08\0\0\0", &[7; 100]].concat();
+        let printed = explained(Kind::Packet, Direction::S2c, &ack).to_string();
+        assert!(printed.starts_with("copy ack: 100 bytes\n"), "{printed}");
+        assert!(
+            printed.ends_with("\n        … 68 more bytes\n"),
+            "{printed}"
+        );
+    }
+
+    #[test]
+    fn words_of_peers_do_not_steer() {
+        let frame = [&14_u32.to_le_bytes()[..], b"[4, \"\x1b[2J\n\", "].concat();
+        let explained = explained(Kind::Json, Direction::C2s, &frame);
+        let printed = explained.to_string();
+        let lines = printed.lines().flat_map(str::chars);
+        assert!(!lines.into_iter().any(char::is_control), "{printed:?}");
+        assert_eq!(explained.note.lines().count(), 1);
+    }
+
+    #[test]
+    fn what_was_not_recorded_is_no_error() {
+        let ack = [&1004_u64.to_le_bytes()[..], b"\x08\0\0\0", &[7; 100]].concat();
+        let explained = Explained::new(Kind::Packet, Direction::S2c, &ack, 900, Dialect::Ffi);
+        assert_eq!(explained.stop, None);
+        assert_eq!(
+            explained.note,
+            "copy ack: 1000 bytes; 900 bytes of it were not recorded"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_are_explained(
+            bytes: Vec<u8>,
+            code in 0..23_u8,
+            kind in prop::sample::select(&KINDS[..]),
+            legacy: bool,
+            omitted in 0..3_u64,
+        ) {
+            let dialect = if legacy { Dialect::Legacy } else { Dialect::Ffi };
+            let length = (bytes.len() as u64 + 4).to_le_bytes();
+            let packet = [&length[..], &[code, 0, 0, 0], &bytes].concat();
+            for direction in [Direction::C2s, Direction::S2c] {
+                for bytes in [&bytes, &packet] {
+                    let explained = Explained::new(kind, direction, bytes, omitted, dialect);
+                    let printed = explained.to_string();
+                    prop_assert!(!printed.chars().any(|c| c.is_control() && c != '\n'));
+                    prop_assert!(explained.understood() <= bytes.len() as u64);
+                    for range in &explained.volatile {
+                        prop_assert!(range.offset + range.len <= bytes.len() as u64);
+                    }
+                }
+            }
+        }
+    }
+}

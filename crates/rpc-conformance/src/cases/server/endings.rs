@@ -1,13 +1,14 @@
 //! How sessions end: `SRV-END-`.
 
+use rpc_proto::codes::PacketCode;
 use rpc_proto::{DataType, Packet};
 
 use super::by_hand::{self, int, packet, texts};
 use crate::case::{Case, Level, Tag};
 use crate::roles::Server;
 use crate::roles::packets::encode;
+use crate::roles::server::introduction;
 use crate::stage::Outcome;
-use rpc_proto::codes::PacketCode;
 
 pub(super) const CASES: &[Case] = &[
     Case::server("SRV-END-001", Level::Must, "8.1.1", shutdown).about(
@@ -84,6 +85,18 @@ pub(super) const CASES: &[Case] = &[
         "A shutdown may be cut into two pieces at every byte.",
         "Where a stream is cut is not in the hands of who writes to it.",
     ),
+    Case::server("SRV-END-015", Level::Must, "8.1.6", in_the_queue)
+        .about(
+            "A client that comes during a session is served, at the latest when that has ended.",
+            "Clients that share a key wait for each other in the server's queue.",
+        )
+        .tags(&[Tag::Alone]),
+    Case::server("SRV-END-016", Level::Must, "8.1.1", nothing_behind_shutdown)
+        .about(
+            "What comes behind a shutdown is not answered.",
+            "The session has ended, and with it what a request could ask for.",
+        )
+        .functions(&["testing.echo"]),
 ];
 
 fn shutdown(server: &Server) -> Outcome {
@@ -218,4 +231,25 @@ fn shutdown_in_pieces(server: &Server) -> Outcome {
         session.packets.expect_end(&format!("cut-at-{cut}"))?;
     }
     Ok(())
+}
+
+fn in_the_queue(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    let key = server.client_key("");
+    let mut next = server.connect()?;
+    next.wire.send_whole(&introduction(key.as_bytes()));
+    session.look_up("conformance.no_such_function")?;
+    session.shut_down()?;
+    next.expect_accepted("next-is-accepted")?;
+    let mut next = super::malformed::opened(next, "next-is-served")?;
+    next.shut_down()
+}
+
+fn nothing_behind_shutdown(server: &Server) -> Outcome {
+    let mut session = server.session()?;
+    let echo = session.function("testing.echo")?;
+    let shutdown = packet(PacketCode::SHUTDOWN, &[]);
+    let call = by_hand::call(echo, &[int(7)]);
+    session.packets.wire.send_whole(&[shutdown, call].concat());
+    session.packets.expect_end("shutdown").map(drop)
 }

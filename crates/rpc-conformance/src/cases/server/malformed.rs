@@ -106,9 +106,13 @@ pub(super) enum Before {
 /// A session for one of several things that are tried in a case: that there is none says that the server
 /// did not get over the one before.
 pub(super) fn session_for(server: &Server, check: &str) -> Outcome<Session> {
-    let mut packets = shaken_for(server, check)?;
+    opened(shaken_for(server, check)?, &format!("init-for-{check}"))
+}
+
+/// A session on a connection that was accepted.
+pub(super) fn opened(mut packets: PacketWire, check: &str) -> Outcome<Session> {
     packets.send(&Packet::init(std::iter::empty().collect()))?;
-    packets.expect(&format!("init-for-{check}"), &Packet::void())?;
+    packets.expect(check, &Packet::void())?;
     Ok(Session { packets })
 }
 

@@ -127,6 +127,14 @@ pub(super) const CASES: &[Case] = &[
             "One slow client must not take a device out of a farm.",
         )
         .tags(&[Tag::Alone]),
+    Case::server("SRV-HELLO-025", Level::Must, "3.1.7", length_in_bytes).about(
+        "The length of a key that is not ASCII counts its bytes.",
+        "Who counts characters takes the last bytes of the key for a packet.",
+    ),
+    Case::server("SRV-HELLO-026", Level::Must, "3.1.1", nothing_said).about(
+        "A connection that ends without a word is closed without an answer.",
+        "Health checks connect, and look no further.",
+    ),
 ];
 
 /// A connection on which these bytes were said.
@@ -210,7 +218,10 @@ fn wrong_magic(server: &Server) -> Outcome {
     ] {
         let mut bytes = own(server);
         bytes[..4].copy_from_slice(&magic);
-        expect_ended(said(server, &bytes)?, "closed")?;
+        expect_ended(
+            said(server, &bytes)?,
+            &format!("closed-{}", hex::encode(magic)),
+        )?;
     }
     Ok(())
 }
@@ -281,7 +292,8 @@ fn part_of_the_key(server: &Server) -> Outcome {
     ];
     for part in parts.into_iter().filter(|part| **part != *key) {
         let part = part.replace("CLIENT:", "client:");
-        expect_refused(said(server, &introduction(part.as_bytes()))?, "refused")?;
+        let packets = said(server, &introduction(part.as_bytes()))?;
+        expect_refused(packets, &format!("refused-{part:?}"))?;
     }
     Ok(())
 }
@@ -294,7 +306,8 @@ fn not_a_client(server: &Server) -> Outcome {
         format!("Client:{key}"),
         format!("client {key}"),
     ] {
-        expect_refused(said(server, &introduction(key.as_bytes()))?, "refused")?;
+        let packets = said(server, &introduction(key.as_bytes()))?;
+        expect_refused(packets, &format!("refused-{key:?}"))?;
         server.expect_alive()?;
     }
     Ok(())
@@ -307,7 +320,8 @@ fn not_utf8(server: &Server) -> Outcome {
 
 fn empty_and_blank(server: &Server) -> Outcome {
     for key in [&b""[..], b" ", b"   "] {
-        expect_refused(said(server, &introduction(key))?, "refused")?;
+        let check = format!("refused-{}-blanks", key.len());
+        expect_refused(said(server, &introduction(key))?, &check)?;
         server.expect_alive()?;
     }
     Ok(())
@@ -343,11 +357,33 @@ fn decimal_seconds(server: &Server) -> Outcome {
     )
 }
 
+/// A server may have accepted before it looks at the options.
+fn expect_options_refused(mut packets: PacketWire, check: &str) -> Outcome {
+    const EXPECTED: &str = "the code for a mismatch, or the end";
+    let stage = packets.stage();
+    match packets.wire.read(4) {
+        Ok(code) if code == HandshakeCode::SUCCESS.0.to_le_bytes() => {
+            match packets.wire.read_to_end() {
+                Shortfall::Ended(_) => stage.check(check, true, "", ""),
+                short => Err(stage.fail(check, "the end behind the server's key", short)),
+            }
+        }
+        Ok(code) => {
+            let holds = code == HandshakeCode::MISMATCH.0.to_le_bytes();
+            stage.check(check, holds, EXPECTED, hex::encode(&code))?;
+            expect_ended(packets, check)
+        }
+        Err(Shortfall::Ended(_)) => stage.check(check, true, "", ""),
+        Err(short) => Err(stage.fail(check, EXPECTED, short)),
+    }
+}
+
 fn no_seconds(server: &Server) -> Outcome {
-    for timeout in ["abc", "", "-1", "nan", "1s"] {
+    for timeout in ["-1", "abc", "", "nan", "1s"] {
         let key = server.client_key(&format!(" -timeout={timeout}"));
-        expect_refused(said(server, &introduction(key.as_bytes()))?, "refused")?;
-        server.expect_alive()?;
+        let packets = said(server, &introduction(key.as_bytes()))?;
+        expect_options_refused(packets, &format!("timeout-{timeout:?}"))?;
+        expect_session(said(server, &own(server))?)?;
     }
     Ok(())
 }
@@ -382,5 +418,21 @@ fn silent_one(server: &Server) -> Outcome {
 fn slow_one(server: &Server) -> Outcome {
     let bytes = own(server);
     let _slow = said(server, &bytes[..bytes.len() - 1])?;
+    server.expect_alive()
+}
+
+fn length_in_bytes(server: &Server) -> Outcome {
+    // Four bytes more than there are characters, as many as the length of a packet might be cut by.
+    let key = server.client_key(" -größe=größe");
+    expect_session(said(server, &introduction(key.as_bytes()))?)?;
+    let mut packets = said(server, &introduction("client:größe".as_bytes()))?;
+    packets.expect_code("mismatch", HandshakeCode::MISMATCH)?;
+    expect_ended(packets, "closed")
+}
+
+fn nothing_said(server: &Server) -> Outcome {
+    let mut packets = server.connect()?;
+    packets.wire.finish();
+    expect_ended(packets, "closed")?;
     server.expect_alive()
 }

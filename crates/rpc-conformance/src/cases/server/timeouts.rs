@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
-use rpc_proto::{Packet, Value};
+use rpc_proto::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
+use rpc_proto::{DataType, Packet, Returned, Syscall, Value};
 
 use crate::case::{Case, Level, Tag};
 use crate::roles::Server;
@@ -65,6 +65,31 @@ pub(super) const CASES: &[Case] = &[
             "Clients write what their users give them.",
         )
         .tags(&[Tag::Slow]),
+    Case::server("SRV-TIME-010", Level::Must, "8.3.1", before_the_session)
+        .about(
+            "A connection without an init packet ends when its timeout has passed.",
+            "A client that hangs between the two keeps a device as any other.",
+        )
+        .tags(&[Tag::Slow]),
+    Case::server("SRV-TIME-011", Level::Must, "8.3.1", requests_do_not_help)
+        .about(
+            "A session in which request follows request ends when its timeout has passed.",
+            "The timeout is the turn of one client, and others wait for theirs.",
+        )
+        .tags(&[Tag::Slow]),
+    Case::server("SRV-TIME-012", Level::Should, "8.3.2", replies_come_first)
+        .about(
+            "Requests that were answered in time have their replies ahead of the exception.",
+            "What was measured before the end is worth having.",
+        )
+        .functions(&["runtime.RPCTimeEvaluator", "rpc.test.addone"])
+        .tags(&[Tag::Slow]),
+    Case::server("SRV-TIME-013", Level::Should, "8.3.8", nothing_behind)
+        .about(
+            "Behind the exception that ends a session nothing comes but perhaps a shutdown.",
+            "A client reads it as the last word.",
+        )
+        .tags(&[Tag::Slow]),
 ];
 
 const TIMEOUT: &str = " -timeout=1";
@@ -109,8 +134,8 @@ fn says_why(server: &Server) -> Outcome {
     expect_reason(&mut server.constructed(TIMEOUT, Vec::new())?)
 }
 
-fn busy_session_ends(server: &Server) -> Outcome {
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+/// A function that does not return before the session ends.
+fn endless_function(session: &mut Session) -> Outcome<u64> {
     let evaluator = session.function("runtime.RPCTimeEvaluator")?;
     // So many runs that nobody lives to see the last one.
     let args = vec![
@@ -127,8 +152,13 @@ fn busy_session_ends(server: &Server) -> Outcome {
         Value::Int(0),
         "".into(),
     ];
-    let timed = session.function_of("evaluator", evaluator, args)?;
-    session.send_call(timed, vec![Value::Int(1)])?;
+    session.function_of("evaluator", evaluator, args)
+}
+
+fn busy_session_ends(server: &Server) -> Outcome {
+    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let endless = endless_function(&mut session)?;
+    session.send_call(endless, vec![Value::Int(1)])?;
     expect_end(&mut session, "ended").map(drop)
 }
 
@@ -138,19 +168,23 @@ fn next_one_is_served(server: &Server) -> Outcome {
     server.expect_alive()
 }
 
-fn not_before(server: &Server) -> Outcome {
+/// Checks that a session ends, and not before its time.
+fn expect_lasts(server: &Server, options: &str, least: Duration) -> Outcome {
     let began = Instant::now();
-    let mut session = server.constructed(" -timeout=2", Vec::new())?;
+    let mut session = server.constructed(options, Vec::new())?;
     expect_end(&mut session, "ended")?;
     // From before the handshake until after the end: longer than what the server counts.
     let lasted = began.elapsed();
-    let holds = lasted >= Duration::from_secs(2);
     server.stage.check(
         "lasted",
-        holds,
-        "at least 2 s",
+        lasted >= least,
+        format_args!("at least {least:?}"),
         format_args!("{lasted:.2?}"),
     )
+}
+
+fn not_before(server: &Server) -> Outcome {
+    expect_lasts(server, " -timeout=2", Duration::from_secs(2))
 }
 
 fn used_session_lasts(server: &Server) -> Outcome {
@@ -169,10 +203,11 @@ fn zero_is_none(server: &Server) -> Outcome {
 }
 
 fn whole_packets(server: &Server) -> Outcome {
-    use rpc_proto::DataType;
     const LEN: u64 = 16 << 20;
+    const FILLING: u8 = 0x5a;
     let mut session = server.constructed(TIMEOUT, Vec::new())?;
     let tensor = session.allocate(&[LEN.cast_signed()], DataType::UINT8)?;
+    session.upload("fill", &tensor, &vec![FILLING; 16 << 20])?;
     // More replies than there is room for: the server is in the middle of one when the time is up.
     for _ in 0..8 {
         session.packets.send(&Packet::CopyFrom {
@@ -181,28 +216,102 @@ fn whole_packets(server: &Server) -> Outcome {
         })?;
     }
     std::thread::sleep(Duration::from_millis(1500));
+    let is_filling = |bytes: &[u8]| bytes.iter().all(|&byte| byte == FILLING);
     let stage = session.stage();
     loop {
         match session.packets.receive() {
             Ok(came) => {
-                let whole = match came.packet {
-                    Packet::CopyAck { nbytes } => nbytes == LEN,
+                let is_right = match came.packet {
+                    Packet::CopyAck { nbytes } => nbytes == LEN && is_filling(&came.payload),
                     Packet::Exception { .. } | Packet::Shutdown => true,
                     _ => false,
                 };
-                let expected = "the bytes, an exception or a shutdown";
+                let expected = "the bytes as they were written, an exception or a shutdown";
                 session
                     .packets
-                    .came_check("packet", whole, expected, None, &came)?;
+                    .came_check("packet", is_right, expected, None, &came)?;
             }
-            // A reply that is cut off by the end is no packet, but nothing else was in it.
-            Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.check("ended", true, "", ""),
+            // A reply may be cut off by the end, but nothing else may be in it.
+            Err(NoPacket::Short(Shortfall::Ended(_))) => {
+                let unread = session.packets.wire.unread();
+                let is_right = match unread.split_first_chunk::<12>() {
+                    Some((head, bytes)) => {
+                        head[8..] != PacketCode::COPY_ACK.0.to_le_bytes() || is_filling(bytes)
+                    }
+                    None => true,
+                };
+                let expected = "nothing but the bytes in the last reply";
+                let found = "something else among them";
+                return stage.check("last-packet", is_right, expected, found);
+            }
             Err(none) => return Err(stage.fail("ended", "the end of the session", none)),
         }
     }
 }
 
 fn fractions(server: &Server) -> Outcome {
-    let mut session = server.constructed(" -timeout=0.5", Vec::new())?;
-    expect_end(&mut session, "ended").map(drop)
+    expect_lasts(server, " -timeout=0.5", Duration::from_millis(500))
+}
+
+fn before_the_session(server: &Server) -> Outcome {
+    let packets = server.shaken(TIMEOUT)?;
+    expect_end(&mut Session { packets }, "ended").map(drop)
+}
+
+fn requests_do_not_help(server: &Server) -> Outcome {
+    // Far behind the timeout, and far ahead of what a session without one may take.
+    const LONG: Duration = Duration::from_secs(4);
+    const PAUSE: Duration = Duration::from_millis(50);
+    let began = Instant::now();
+    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let stage = session.stage();
+    while began.elapsed() < LONG {
+        let name = "conformance.no_such_function".into();
+        let request = Packet::Syscall(Syscall::GetGlobalFunc { name });
+        session.packets.send(&request)?;
+        match session.packets.receive() {
+            Ok(came) if matches!(came.packet, Packet::Return(_)) => {}
+            Ok(_) => return expect_end(&mut session, "ended").map(drop),
+            Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.check("ended", true, "", ""),
+            Err(none) => return Err(session.packets.no_packet("reply", "a packet", None, &none)),
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let found = format_args!("replies for {LONG:?}");
+    Err(stage.fail("ended", "the end of the session after a second", found))
+}
+
+fn replies_come_first(server: &Server) -> Outcome {
+    const REPLIES: i64 = 3;
+    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let addone = session.function("rpc.test.addone")?;
+    let endless = endless_function(&mut session)?;
+    // All is asked before the first reply is read.
+    for number in 0..REPLIES {
+        session.send_call(addone, vec![Value::Int(number)])?;
+    }
+    session.send_call(endless, vec![Value::Int(1)])?;
+    for number in 0..REPLIES {
+        let check = format!("reply-{number}");
+        let found = session.returned(&check)?;
+        let holds = matches!(found, Returned::Value(Value::Int(value)) if value == number + 1);
+        let found = format_args!("{found:?}").to_string();
+        session.stage().check(&check, holds, number + 1, found)?;
+    }
+    expect_reason(&mut session)
+}
+
+fn nothing_behind(server: &Server) -> Outcome {
+    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    loop {
+        let came = session.packets.packet("packet")?;
+        if matches!(came.packet, Packet::Exception { .. }) {
+            return session.packets.expect_end("ended").map(drop);
+        }
+        let is_none = matches!(came.packet, Packet::Shutdown);
+        let expected = "an exception";
+        session
+            .packets
+            .came_check("nothing-ahead", is_none, expected, None, &came)?;
+    }
 }

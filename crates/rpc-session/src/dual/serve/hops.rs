@@ -1,6 +1,5 @@
 //! The constructors of sessions on other servers.
 
-
 use rpc_proto::Value;
 use rpc_proto::handshake::SessionKey;
 use rpc_transport::Address;
