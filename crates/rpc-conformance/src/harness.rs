@@ -40,7 +40,7 @@ use crate::run::{Options, Target, run};
 use crate::select::Selection;
 
 /// The cases of some peers as tests.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Harness {
     targets: Vec<(String, Target)>,
     options: Options,
@@ -111,17 +111,6 @@ impl Harness {
             })
         });
         libtest_mimic::run(&arguments, trials.collect()).exit_code()
-    }
-}
-
-impl Default for Harness {
-    fn default() -> Self {
-        Self {
-            targets: Vec::new(),
-            options: Options::default(),
-            excuses: Excuses::default(),
-            is_strict: false,
-        }
     }
 }
 

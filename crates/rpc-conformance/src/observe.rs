@@ -93,10 +93,8 @@ impl Talk {
     fn heard(&mut self, message: &Message, found: &mut dyn FnMut(&'static str, String)) {
         match (message.kind, message.dir) {
             (Kind::Json, Direction::C2s) => self.waiting.push_back(PacketCode(0)),
-            (Kind::Json, Direction::S2c) => {
-                if self.waiting.pop_front().is_none() {
-                    found("2.2.1", "an answer that nobody asked for".to_owned());
-                }
+            (Kind::Json, Direction::S2c) if self.waiting.pop_front().is_none() => {
+                found("2.2.1", "an answer that nobody asked for".to_owned());
             }
             (Kind::Packet, Direction::C2s) => self.asked(message, found),
             (Kind::Packet, Direction::S2c) => self.answered(message, found),

@@ -1,6 +1,5 @@
 //! The committed files, against what would be generated, the schema, the recorded conversations, our
 //! encoder, and bytes that were written by hand.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
 

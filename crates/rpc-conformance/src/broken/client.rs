@@ -243,7 +243,7 @@ fn swapped_fields(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
 
 fn priority_lost(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
     request(memory, way, message, |request| {
-        set(request, 3, |_| json!(1))
+        set(request, 3, |_| json!(1));
     })
 }
 
