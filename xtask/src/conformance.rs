@@ -59,7 +59,9 @@ fn peers(arguments: &[String]) -> Result<Vec<Own>> {
         let name = argument.split('=').next().unwrap_or_default();
         ["--addr", "--cmd", "--list", "--help", "-h"].contains(&name)
     });
-    let (build, commands): (&[&str], &[_]) = match arguments.first().map(String::as_str) {
+    // A role, or `soak` and a role.
+    let role = arguments.iter().find(|argument| *argument != "soak");
+    let (build, commands): (&[&str], &[_]) = match role.map(String::as_str) {
         _ if has_peer => return Ok(Vec::new()),
         Some("tracker") => (
             &SERVICES,

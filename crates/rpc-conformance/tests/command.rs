@@ -118,6 +118,36 @@ fn a_failure_is_1_and_told_at_once() {
 }
 
 #[test]
+fn a_soak_ends_at_the_first_conversation_that_fails() {
+    let addr = tracker();
+    let output = run(&["soak", "tracker", "--addr", &addr, "--cycles", "100"]);
+    expect(
+        &output,
+        1,
+        "tracker: 0 conversations, 16 at a time, 1 failed",
+    );
+    expect(
+        &output,
+        1,
+        "update-info: expected the answer 0, found the answer 1",
+    );
+    let output = run(&["soak", "tracker", "--addr", &addr, "--json"]);
+    expect(&output, 1, "\"failed\": 1");
+    expect(&run(&["soak", "tracker"]), 2, "--addr HOST:PORT or --cmd");
+    let client = ["soak", "client", "--cmd", "true"];
+    expect(&run(&client), 2, "a soak is for a tracker or a server");
+    let nobody = [
+        "soak",
+        "tracker",
+        "--addr",
+        "127.0.0.1:1",
+        "--patience",
+        "0.1",
+    ];
+    expect(&run(&nobody), 3, "nobody answers at 127.0.0.1:1");
+}
+
+#[test]
 fn wrong_usage_and_nothing_selected_are_2() {
     let folder = Folder::new();
     expect(&run(&["tracker"]), 2, "--addr HOST:PORT or --cmd COMMAND");

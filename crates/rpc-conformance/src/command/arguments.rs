@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use rpc_conformance::{Chunking, Level, Tag};
+use rpc_conformance::{Chunking, Level, Role, Tag};
 use serde::de::DeserializeOwned;
 
 use super::output::Report;
@@ -63,6 +63,9 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Have one short conversation with a tracker or a server over and over, on many connections at once,
+    /// and tell how long it took and what is left of it. Exit status 1 if one did not go as it should.
+    Soak(SoakArguments),
     /// Hold what two peers said to each other, which a relay has recorded, against the specification.
     /// Exit status 1 if something is wrong.
     Check {
@@ -87,6 +90,33 @@ pub(super) struct PeerArguments {
     /// {port} it has to print `listening on HOST:PORT`.
     #[arg(long, value_name = "COMMAND")]
     pub(super) cmd: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SoakArguments {
+    /// tracker or server.
+    #[arg(value_parser = named::<Role>)]
+    pub(super) role: Role,
+    #[command(flatten)]
+    pub(super) peer: PeerArguments,
+    /// The key of a server, which its clients name as match key.
+    #[arg(long, default_value = "conformance")]
+    pub(super) key: String,
+    /// Conversations at a time.
+    #[arg(long, default_value = "16", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(super) connections: u16,
+    /// Conversations altogether.
+    #[arg(long, default_value = "2000", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) cycles: u32,
+    /// Multiply every deadline.
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
+    pub(super) slow: f64,
+    /// How long the peer may take until it accepts connections, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = factor)]
+    pub(super) patience: f64,
+    /// The figures as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

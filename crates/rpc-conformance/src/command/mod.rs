@@ -5,6 +5,7 @@ mod list;
 mod output;
 mod play;
 mod progress;
+mod soak;
 
 use std::fs;
 use std::path::Path;
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
             notes,
             out,
         } => compare::matrix(&reports, notes.as_deref(), out.as_deref()),
+        Command::Soak(arguments) => soak::run(arguments),
         Command::Check { files } => check::run(&files),
         Command::WriteSet { file } => write(&file, &rpc_conformance::frozen_now()).map(|()| 0),
     };

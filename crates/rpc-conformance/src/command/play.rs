@@ -120,7 +120,7 @@ fn spoilt_or_replayed(
 }
 
 /// The status of the command where there was no run.
-fn status(error: &RunError) -> u8 {
+pub(super) fn status(error: &RunError) -> u8 {
     match error {
         RunError::Peer { .. } => NO_PEER,
         RunError::Command { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -253,7 +253,7 @@ fn set(name: &str) -> Result<FrozenSet, Failure> {
 
 /// At the first interrupt no other case is begun, and what was played is reported; at the second the
 /// command ends at once.
-fn stop_when_interrupted() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn stop_when_interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
     let handler = move || {

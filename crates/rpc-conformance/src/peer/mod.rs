@@ -2,6 +2,7 @@
 //! case was the end of it.
 
 mod process;
+mod used;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use process::Process;
+pub use used::Used;
 
 use crate::broken::{Defect, Relay};
 
@@ -166,6 +168,11 @@ impl Running {
             .as_ref()
             .map(Process::stderr)
             .unwrap_or_default()
+    }
+
+    /// What its process uses, where the suite started it and the system tells.
+    pub(crate) fn used(&self) -> Option<Used> {
+        Used::by(self.lock().process.as_ref()?.pid())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Current> {

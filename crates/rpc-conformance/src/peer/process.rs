@@ -87,6 +87,10 @@ impl Process {
         }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn stderr(&self) -> Vec<String> {
         self.stderr.lines()
     }

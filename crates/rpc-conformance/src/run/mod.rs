@@ -4,6 +4,7 @@
 mod options;
 mod play;
 mod probe;
+mod soak;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use options::Options;
+pub use soak::{Left, Load, Soaked, soak};
 
 use crate::case::{Case, Level, Role, Tag};
 use crate::peer::{Peer, PeerError};
 use crate::results::{FORMAT, PeerInfo, Played, Run, Status};
 use crate::select::Selection;
 use crate::stage::{Chunking, Conditions};
-use play::Under;
+use play::{NoPeer, Under};
 
 /// Whom to test.
 #[derive(Debug, Clone)]
@@ -111,10 +113,7 @@ pub fn run(
         let of = Selection::all().of(role).len();
         return Err(RunError::NothingSelected { role, of });
     }
-    let under = Under::new(target, options).map_err(|error| match error {
-        play::NoPeer::Peer(source) => RunError::Peer { role, source },
-        play::NoPeer::Command { command, source } => RunError::Command { command, source },
-    })?;
+    let under = Under::new(target, options).map_err(|error| no_peer(role, error))?;
     let began = Instant::now();
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -159,6 +158,13 @@ pub fn run(
         cases: cases.collect(),
         ..empty(role, options)
     })
+}
+
+fn no_peer(role: Role, error: NoPeer) -> RunError {
+    match error {
+        NoPeer::Peer(source) => RunError::Peer { role, source },
+        NoPeer::Command { command, source } => RunError::Command { command, source },
+    }
 }
 
 /// The report of a run that did not begin: every selected case is there, and why it was not played.

@@ -11,7 +11,7 @@ use crate::roles::Server;
 use crate::stage::{Chunking, Conditions, Outcome, Stage, Stop};
 
 /// What the first conversation showed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Probed {
     /// For the report.
     pub(super) said: BTreeMap<String, String>,

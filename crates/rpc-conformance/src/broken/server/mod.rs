@@ -1,11 +1,16 @@
 //! Broken servers.
 
-use rpc_proto::codes::{HandshakeCode, PacketCode};
-use rpc_proto::{Dialect, Limits, Packet, Syscall, Value};
+mod handshake;
+mod memory;
+
+use rpc_proto::codes::PacketCode;
+use rpc_proto::{Dialect, Limits, Packet, Value};
+
+pub(super) use handshake::timeout_lost;
+pub(super) use memory::offset_of_copy;
 
 use super::{Defect, Memory, Out, Twist, Way, on};
 use crate::case::Role;
-use crate::roles::server::introduction;
 
 const fn defect(
     name: &'static str,
@@ -165,73 +170,73 @@ pub(super) const DEFECTS: &[Defect] = &[
         "any-match-key",
         "takes clients with any match key",
         &["SRV-HELLO-012", "SRV-HELLO-013"],
-        Twist::Messages(any_match_key),
+        Twist::Messages(handshake::any_match_key),
     ),
     defect(
         "mismatch-as-duplicate",
         "says duplicate where it means mismatch",
         &["SRV-HELLO-012"],
-        Twist::Messages(mismatch_as_duplicate),
+        Twist::Messages(handshake::mismatch_as_duplicate),
     ),
     defect(
         "key-missing",
         "does not send its key behind the code",
         &["SRV-HELLO-001"],
-        Twist::Messages(key_missing),
+        Twist::Messages(handshake::key_missing),
     ),
     defect(
         "handshake-unanswered",
         "does not answer the handshake",
         &["SRV-HELLO-001"],
-        Twist::Messages(handshake_unanswered),
+        Twist::Messages(handshake::handshake_unanswered),
     ),
     defect(
         "timeout-lost",
         "does not read the options behind the match key",
         &["SRV-TIME-001"],
-        Twist::Messages(timeout_lost),
+        Twist::Messages(handshake::timeout_lost),
     ),
     defect(
         "offset-lost-up",
         "writes to the start of a tensor whatever its byte offset is",
         &["SRV-COPY-004"],
-        Twist::Messages(offset_lost_up),
+        Twist::Messages(memory::offset_lost_up),
     ),
     defect(
         "offset-lost-down",
         "reads from the start of a tensor whatever its byte offset is",
         &["SRV-COPY-005"],
-        Twist::Messages(offset_lost_down),
+        Twist::Messages(memory::offset_lost_down),
     ),
     defect(
         "copy-one-byte-short",
         "sends one byte less than it was asked for",
         &["SRV-COPY-001"],
-        Twist::Messages(copy_one_byte_short),
+        Twist::Messages(memory::copy_one_byte_short),
     ),
     defect(
         "copy-with-length",
         "writes the length again before the bytes of a copy",
         &["SRV-COPY-007"],
-        Twist::Messages(copy_with_length),
+        Twist::Messages(memory::copy_with_length),
     ),
     defect(
         "null-memory",
         "gives null for memory",
         &["SRV-MEM-001"],
-        Twist::Messages(null_memory),
+        Twist::Messages(memory::null_memory),
     ),
     defect(
         "no-processor",
         "says that there is no processor",
         &["SRV-DEV-001"],
-        Twist::Messages(no_processor),
+        Twist::Messages(memory::no_processor),
     ),
     defect(
         "scope-lost",
         "takes any memory scope",
         &["SRV-MEM-004"],
-        Twist::Messages(scope_lost),
+        Twist::Messages(memory::scope_lost),
     ),
     defect(
         "evaluator-in-text",
@@ -473,132 +478,6 @@ fn shutdown_ignored(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out>
 fn empty_packets_end(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
     if way == Way::Request && !memory.is_first(way) && message == [0; 8] {
         return vec![Out::End];
-    }
-    on(message)
-}
-
-fn any_match_key(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    if way == Way::Answer && memory.is_first(way) && message.len() == 4 {
-        let accepted = [&introduction(b"server:key")[4..]].concat();
-        return on([&HandshakeCode::SUCCESS.0.to_le_bytes()[..], &accepted].concat());
-    }
-    on(message)
-}
-
-fn mismatch_as_duplicate(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    if way == Way::Answer && memory.is_first(way) && message.len() == 4 {
-        return on(HandshakeCode::DUPLICATE.0.to_le_bytes().to_vec());
-    }
-    on(message)
-}
-
-fn key_missing(memory: &mut Memory, way: Way, mut message: Vec<u8>) -> Vec<Out> {
-    if way == Way::Answer && memory.is_first(way) {
-        message.truncate(4);
-    }
-    on(message)
-}
-
-fn handshake_unanswered(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    if way == Way::Answer && memory.is_first(way) {
-        return Vec::new();
-    }
-    on(message)
-}
-
-/// The handshake of a client without the options behind its match key.
-pub(super) fn timeout_lost(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    if way == Way::Request && memory.is_first(way) && message.len() > 8 {
-        let key = &message[8..];
-        let options = key
-            .iter()
-            .position(|&byte| byte == b' ')
-            .unwrap_or(key.len());
-        return on(introduction(&key[..options]));
-    }
-    on(message)
-}
-
-/// Where the byte offset of the tensor of a copy packet is.
-pub(super) fn offset_of_copy(message: &[u8]) -> Option<std::ops::Range<usize>> {
-    let dimensions = message
-        .get(28..32)?
-        .try_into()
-        .map(i32::from_le_bytes)
-        .ok()?;
-    let start = 36 + 8 * usize::try_from(dimensions).ok()?;
-    (start + 8 <= message.len()).then_some(start..start + 8)
-}
-
-fn offset_lost(way: Way, mut message: Vec<u8>, of: PacketCode) -> Vec<Out> {
-    if way == Way::Request
-        && code(&message) == Some(of)
-        && let Some(offset) = offset_of_copy(&message)
-    {
-        message[offset].fill(0);
-    }
-    on(message)
-}
-
-fn offset_lost_up(_: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    offset_lost(way, message, PacketCode::COPY_TO_REMOTE)
-}
-
-fn offset_lost_down(_: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    offset_lost(way, message, PacketCode::COPY_FROM_REMOTE)
-}
-
-/// Changes the bytes behind the code of a copy ack.
-fn copied(way: Way, message: Vec<u8>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<Out> {
-    if way == Way::Answer && code(&message) == Some(PacketCode::COPY_ACK) {
-        let body = change(&message[12..]);
-        let length = body.len() as u64 + 4;
-        return on([&length.to_le_bytes()[..], &message[8..12], &body].concat());
-    }
-    on(message)
-}
-
-fn copy_one_byte_short(_: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    copied(way, message, |data| {
-        data[..data.len().saturating_sub(1)].to_vec()
-    })
-}
-
-fn copy_with_length(_: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    copied(way, message, |data| {
-        [&(data.len() as u64).to_le_bytes()[..], data].concat()
-    })
-}
-
-fn null_memory(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    let allocated = answers(memory, PacketCode::DEV_ALLOC_DATA)
-        || answers(memory, PacketCode::DEV_ALLOC_DATA_WITH_SCOPE);
-    values(way, message, |values| {
-        if allocated {
-            vec![Value::Pointer(0)]
-        } else {
-            values
-        }
-    })
-}
-
-fn no_processor(memory: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    let asked = answers(memory, PacketCode::DEV_GET_ATTR);
-    values(way, message, |values| match values[..] {
-        [Value::Int(1)] if asked => vec![Value::Int(0)],
-        _ => values,
-    })
-}
-
-fn scope_lost(_: &mut Memory, way: Way, message: Vec<u8>) -> Vec<Out> {
-    if way == Way::Request
-        && let Some(Packet::Syscall(Syscall::AllocDataWithScope { tensor, .. })) = packet(&message)
-    {
-        let scope = None;
-        return on(bytes(&Packet::Syscall(Syscall::AllocDataWithScope {
-            tensor,
-            scope,
-        })));
     }
     on(message)
 }
