@@ -1,11 +1,12 @@
 //! The page of results: the conformance suite on our own peers and on several versions of the
-//! reference, side by side. It takes about an hour, most of which is waiting for peers that hang.
+//! reference, side by side. It takes three quarters of an hour, most of which is waiting for peers that hang.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, ensure};
 use cargo_metadata::MetadataCommand;
 
 use crate::reference::new_python;
@@ -44,81 +45,106 @@ const HEAD: &str = "# Results\n\n\
 
 pub(crate) fn run() -> Result<()> {
     let metadata = MetadataCommand::new().no_deps().exec()?;
-    let root = metadata.workspace_root.into_std_path_buf();
-    let target = metadata.target_directory.into_std_path_buf();
-    let folder = target.join("conformance");
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let mut build = sh::cargo();
-    build.args(["build", "--quiet", "--package", "rpc-conformance"]);
-    build.args(["--package", "rpc-cli", "--package", "rpc-tests"]);
-    sh::run(build.arg("--bins"))?;
-    let suite = Suite {
-        program: target.join("debug/tvm-rpc-conformance"),
-        folder,
-    };
-    let programs = target.join("debug");
-    let programs = programs.display();
-    let mut reports = vec![
-        suite.play(
-            "tracker",
-            &format!("{programs}/tvm-rpc tracker --port 0"),
-            "tvm-rpc",
-            own_version(),
-            &[],
-        )?,
-        suite.play(
-            "server",
-            &format!("{programs}/tvm-rpc server --test-functions --port 0 --key {{key}}"),
-            "tvm-rpc",
-            own_version(),
-            &[],
-        )?,
-    ];
-    for twin in ["blocking", "async"] {
-        let command = format!("{programs}/conformance_client --{twin} {{tracker}} {{key}}");
-        reports.push(suite.play(
-            "client",
-            &command,
-            &format!("tvm-rpc {twin}"),
-            own_version(),
-            &[],
-        )?);
-    }
-    for (version, beside) in VERSIONS {
-        let python = python_with(version, beside, &target)?;
-        for (role, arguments) in ROLES {
-            let command = format!("{} {arguments}", python.display());
-            let slow = ["--slow", SLOW];
-            reports.push(suite.play(role, &command, "apache-tvm", version, &slow)?);
-        }
-    }
+    let root = metadata.workspace_root.as_std_path();
+    let suite = Suite::build(metadata.target_directory.as_std_path())?;
+    let mut reports = suite.ours()?;
+    reports.extend(suite.reference()?);
     let tables = suite.folder.join("tables.md");
     let mut matrix = Command::new(&suite.program);
-    matrix
-        .arg("matrix")
-        .args(&reports)
-        .arg("--out")
-        .arg(&tables);
-    matrix
-        .arg("--notes")
-        .arg(root.join("docs/conformance/notes.txt"));
+    matrix.arg("matrix").args(&reports);
+    let notes = root.join("docs/conformance/notes.txt");
+    matrix.arg("--notes").arg(notes).arg("--out").arg(&tables);
     sh::run(&mut matrix)?;
     let tables = fs::read_to_string(&tables)?;
     let page = root.join("docs/conformance/results.md");
     fs::write(&page, format!("{HEAD}{tables}")).with_context(|| page.display().to_string())
 }
 
-fn own_version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
-}
-
 /// The suite's program, and where its reports go.
 struct Suite {
     program: PathBuf,
     folder: PathBuf,
+    /// Where our own programs are.
+    programs: PathBuf,
 }
 
 impl Suite {
+    fn build(target: &Path) -> Result<Self> {
+        let mut build = sh::cargo();
+        build.args(["build", "--quiet", "--package", "rpc-conformance"]);
+        build.args(["--package", "rpc-cli", "--package", "rpc-tests", "--bins"]);
+        sh::run(&mut build)?;
+        let folder = target.join("conformance");
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let programs = target.join("debug");
+        Ok(Self {
+            program: programs.join("tvm-rpc-conformance"),
+            folder,
+            programs,
+        })
+    }
+
+    /// The reports of our own peers.
+    fn ours(&self) -> Result<Vec<PathBuf>> {
+        const OURS: [(&str, &str, &str); 4] = [
+            ("tracker", "tvm-rpc", "tvm-rpc tracker --port 0"),
+            (
+                "server",
+                "tvm-rpc",
+                "tvm-rpc server --test-functions --port 0 --key {key}",
+            ),
+            (
+                "client",
+                "tvm-rpc blocking",
+                "conformance_client --blocking {tracker} {key}",
+            ),
+            (
+                "client",
+                "tvm-rpc async",
+                "conformance_client --async {tracker} {key}",
+            ),
+        ];
+        let play = |(role, name, command)| {
+            let command = format!("{}/{command}", self.programs.display());
+            self.play(role, &command, name, env!("CARGO_PKG_VERSION"), "1")
+        };
+        OURS.into_iter().map(play).collect()
+    }
+
+    /// The reports of the reference's peers.
+    fn reference(&self) -> Result<Vec<PathBuf>> {
+        let python = |(version, beside)| Ok((version, python_with(version, beside, &self.folder)?));
+        let pythons: Vec<_> = VERSIONS.into_iter().map(python).collect::<Result<_>>()?;
+        let mut reports = Vec::new();
+        for (role, arguments) in ROLES {
+            let play = |(version, python): &(&str, PathBuf)| {
+                let command = format!("{} {arguments}", python.display());
+                self.play(role, &command, "apache-tvm", version, SLOW)
+            };
+            if role != "server" {
+                for python in &pythons {
+                    reports.push(play(python)?);
+                }
+                continue;
+            }
+            // These wait for most of the time, so that they do not take it from each other.
+            thread::scope(|scope| {
+                let played: Vec<_> = pythons
+                    .iter()
+                    .map(|python| scope.spawn(|| play(python)))
+                    .collect();
+                for played in played {
+                    let report = played
+                        .join()
+                        .map_err(|_| anyhow!("a run of the suite panicked"))?;
+                    reports.push(report?);
+                }
+                Ok::<_, anyhow::Error>(())
+            })?;
+        }
+        Ok(reports)
+    }
+
     /// Tests a peer, and gives the file of its report.
     fn play(
         &self,
@@ -126,19 +152,20 @@ impl Suite {
         command: &str,
         name: &str,
         version: &str,
-        further: &[&str],
+        slow: &str,
     ) -> Result<PathBuf> {
         let file = format!("{role}-{}-{version}.json", name.replace(' ', "-"));
         let report = self.folder.join(file);
         let mut play = Command::new(&self.program);
-        play.args([role, "--quiet", "--cmd", command]).args(further);
+        play.args([role, "--quiet", "--cmd", command]);
+        play.args(["--slow", slow]);
         play.args(["--peer-name", name, "--peer-version", version]);
         play.arg("--report")
             .arg(format!("json={}", report.display()));
         eprintln!("{role} of {name} {version}");
         // That something failed is what the page is there to say.
         let status = play.status().context("the suite")?;
-        anyhow::ensure!(
+        ensure!(
             matches!(status.code(), Some(0 | 1)),
             "the suite ended with {status}"
         );
@@ -147,8 +174,8 @@ impl Suite {
 }
 
 /// A Python with this version of the reference.
-fn python_with(version: &str, beside: &[&str], target: &Path) -> Result<PathBuf> {
-    let venv = target.join("conformance").join(format!("venv-{version}"));
+fn python_with(version: &str, beside: &[&str], folder: &Path) -> Result<PathBuf> {
+    let venv = folder.join(format!("venv-{version}"));
     let python = venv.join("bin/python");
     let has_it = Command::new(&python).args(["-c", "import tvm"]).output();
     if !has_it.is_ok_and(|output| output.status.success()) {

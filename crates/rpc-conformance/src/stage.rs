@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::transcript::{Direction, Event, Transcript, What};
+use crate::wire::Held;
 
 /// Why a case ends before its end.
 #[derive(Debug)]
@@ -97,6 +98,8 @@ pub(crate) struct Stage {
     ends: Instant,
     checks: Mutex<Vec<Check>>,
     transcript: Mutex<Transcript>,
+    /// What is to be sent before the next wait.
+    held: Mutex<Vec<Held>>,
 }
 
 impl Stage {
@@ -105,6 +108,7 @@ impl Stage {
             case,
             ends: Instant::now() + conditions.total,
             checks: Mutex::default(),
+            held: Mutex::default(),
             transcript: Mutex::new(Transcript::new(conditions.is_recorded)),
             conditions,
         })
@@ -170,6 +174,14 @@ impl Stage {
     /// A connection that the peer under test makes.
     pub(crate) fn accepted(&self, between: String) -> usize {
         lock(&self.transcript).connection(between, Direction::Received)
+    }
+
+    pub(crate) fn hold(&self, change: impl FnOnce(&mut Vec<Held>)) {
+        change(&mut lock(&self.held));
+    }
+
+    pub(crate) fn take_held(&self) -> Vec<Held> {
+        std::mem::take(&mut lock(&self.held))
     }
 
     pub(crate) fn passed(&self, connection: usize, direction: Direction, bytes: &[u8]) {

@@ -36,20 +36,45 @@ impl std::fmt::Display for Shortfall {
 #[derive(Debug)]
 pub(crate) struct Wire {
     stage: Arc<Stage>,
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     number: usize,
     /// Received and not read yet.
     inbox: Vec<u8>,
-    /// Held back until the next wait, where messages are to arrive together.
-    outbox: Vec<u8>,
     ended: Option<End>,
     chunks: fastrand::Rng,
+}
+
+/// Messages that are held back until the next wait, so that they arrive together.
+#[derive(Debug)]
+pub(crate) struct Held {
+    number: usize,
+    stream: Arc<TcpStream>,
+    bytes: Vec<u8>,
+}
+
+impl Held {
+    fn write(&self, stage: &Stage) {
+        stage.passed(self.number, Direction::Sent, &self.bytes);
+        if let Err(error) = (&*self.stream).write_all(&self.bytes) {
+            let note = What::Note(format!("could not be sent: {error}"));
+            stage.happened(self.number, Direction::Sent, note);
+        }
+    }
+}
+
+/// Sends what is held back, of all connections of the case: what is waited for on one may be caused on
+/// another.
+pub(crate) fn flush(stage: &Stage) {
+    for held in stage.take_held() {
+        held.write(stage);
+    }
 }
 
 impl Wire {
     /// Connects to the peer under test. That it can be connected to is the suite's business: a peer that
     /// went away is noticed between cases.
     pub(crate) fn connect(stage: &Arc<Stage>, to: SocketAddr, as_whom: &str) -> Outcome<Self> {
+        flush(stage);
         let left = stage.deadline().saturating_duration_since(Instant::now());
         let left = left.max(Duration::from_millis(1));
         let stream = TcpStream::connect_timeout(&to, left)
@@ -87,6 +112,7 @@ impl Wire {
         as_whom: &str,
     ) -> Outcome<Option<Self>> {
         let suite = |error: std::io::Error| Stop::Suite(format!("cannot accept: {error}"));
+        flush(stage);
         listener.set_nonblocking(true).map_err(suite)?;
         match listener.accept() {
             Ok((stream, from)) => {
@@ -109,9 +135,8 @@ impl Wire {
             number,
             chunks: fastrand::Rng::with_seed(stage.conditions.seed),
             stage: Arc::clone(stage),
-            stream,
+            stream: Arc::new(stream),
             inbox: Vec::new(),
-            outbox: Vec::new(),
             ended: None,
         })
     }
@@ -125,7 +150,7 @@ impl Wire {
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         match self.stage.conditions.chunking {
             Chunking::Whole => self.write(bytes),
-            Chunking::Coalesced => self.outbox.extend_from_slice(bytes),
+            Chunking::Coalesced => self.hold(bytes),
             Chunking::Bytes => self.send_in_pieces(bytes, 1),
             Chunking::Random => {
                 let mut rest = bytes;
@@ -167,18 +192,28 @@ impl Wire {
     }
 
     /// Sends what is held back.
-    pub(crate) fn flush(&mut self) {
-        let held = std::mem::take(&mut self.outbox);
-        self.write(&held);
+    pub(crate) fn flush(&self) {
+        flush(&self.stage);
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
+    fn hold(&self, bytes: &[u8]) {
+        self.stage.hold(|held| match held.last_mut() {
+            Some(last) if last.number == self.number => last.bytes.extend_from_slice(bytes),
+            _ => held.push(self.message(bytes)),
+        });
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.message(bytes).write(&self.stage);
         }
-        self.stage.passed(self.number, Direction::Sent, bytes);
-        if let Err(error) = self.stream.write_all(bytes) {
-            self.note(format!("could not be sent: {error}"));
+    }
+
+    fn message(&self, bytes: &[u8]) -> Held {
+        Held {
+            number: self.number,
+            stream: Arc::clone(&self.stream),
+            bytes: bytes.to_vec(),
         }
     }
 
@@ -197,11 +232,11 @@ impl Wire {
     }
 
     /// Breaks the connection off: the peer sees a reset.
-    pub(crate) fn reset(mut self) {
+    pub(crate) fn reset(self) {
         self.flush();
         self.stage
             .happened(self.number, Direction::Sent, What::Ended(End::Reset));
-        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+        let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
     }
 
     /// Exactly so many bytes.
@@ -258,7 +293,7 @@ impl Wire {
         self.flush();
         let _ = self.stream.set_nonblocking(true);
         let mut rest = bytes;
-        while let Ok(written @ 1..) = self.stream.write(rest) {
+        while let Ok(written @ 1..) = (&*self.stream).write(rest) {
             self.stage
                 .passed(self.number, Direction::Sent, &rest[..written]);
             rest = &rest[written..];
@@ -291,7 +326,7 @@ impl Wire {
             .stream
             .set_read_timeout(Some(left.max(Duration::from_millis(1))));
         let mut piece = [0; PIECE];
-        match self.stream.read(&mut piece) {
+        match (&*self.stream).read(&mut piece) {
             Ok(0) => self.note_end(End::Fin),
             Ok(read) => {
                 self.stage
@@ -314,5 +349,12 @@ impl Wire {
         self.stage
             .happened(self.number, Direction::Received, What::Ended(end));
         Err(Shortfall::Ended(end))
+    }
+}
+
+impl Drop for Wire {
+    /// What was said is sent before the connection ends.
+    fn drop(&mut self) {
+        self.flush();
     }
 }

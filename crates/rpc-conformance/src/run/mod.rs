@@ -299,7 +299,7 @@ fn conditions(job: &Job, options: &Options, attempt: u64) -> Conditions {
         total: seconds(if job.case.has(Tag::Slow) { 90 } else { 45 }),
         chunking: job.chunking,
         // Keys are made of the upper half.
-        seed: options.seed ^ fxhash(job.case.id) ^ (attempt << 32),
+        seed: options.seed ^ fxhash(job.case.id) ^ (attempt << 32) ^ ((job.chunking as u64) << 48),
         is_recorded: options.is_recorded,
     }
 }

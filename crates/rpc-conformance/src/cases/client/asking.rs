@@ -98,7 +98,6 @@ fn odd_key(client: &Client) -> Outcome {
     let port = rig.server.port();
     // A match key has no blanks: they would begin an option.
     asking.send(&json!([0, ["127.0.0.1", port, "plain:0.1"]]));
-    asking.wire.flush();
     let mut served = rig.arrival("plain:0.1")?.accept("suite");
     served.init("init")?;
     served.void()?;
@@ -178,7 +177,6 @@ fn any_spelling(client: &Client) -> Outcome {
             .replace("PORT", &rig.server.port().to_string())
             .replace("KEY", &match_key);
         asking.send_text(&text);
-        asking.wire.flush();
         let mut served = rig.arrival(&match_key)?.accept("suite");
         served.init("init")?;
         served.void()?;
@@ -211,7 +209,6 @@ fn odd_match_key(client: &Client) -> Outcome {
     const MATCH_KEYS: [&str; 4] = ["127.0.0.1:5555:0.25", "x", "é😀:0.5", r#"a"b\c"#];
     client.sessions(&MATCH_KEYS, |rig, asking, match_key| {
         asking.send(&json!([0, ["127.0.0.1", rig.server.port(), match_key]]));
-        asking.wire.flush();
         let mut served = rig.arrival(match_key)?.accept("suite");
         served.init("init")?;
         served.void()?;

@@ -102,7 +102,6 @@ fn at_init(client: &Client, fail: impl FnOnce(&mut Served) -> Outcome) -> Outcom
     then_another(client, |rig, asking| {
         let mut served = rig.served(asking)?;
         fail(&mut served)?;
-        served.packets.wire.flush();
         rig.keep(served);
         Ok(())
     })
@@ -252,7 +251,6 @@ fn nothing_kept(client: &Client) -> Outcome {
     let mut asking = rig.asked()?;
     let mut first = rig.served(&mut asking)?;
     first.exception("not this one")?;
-    first.packets.wire.flush();
     let mut asking = rig.asked_again(asking)?;
     // Before the next device is granted, so that it is not the end of the program that closes it.
     first.expect_end("first-is-closed")?;

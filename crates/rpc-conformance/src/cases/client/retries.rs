@@ -93,7 +93,6 @@ fn then_granted(client: &Client, fail: impl FnOnce(&mut TrackerWire)) -> Outcome
     let mut rig = client.start(&Script::steps("give"))?;
     let mut asking = rig.asked()?;
     fail(&mut asking);
-    asking.wire.flush();
     let mut host = rig.host_again(asking)?;
     host.until_end()?;
     rig.done().map(drop)
@@ -128,7 +127,6 @@ fn asks_again_or_says_so(client: &Client, fail: impl Fn(&mut TrackerWire)) -> Ou
     let mut rig = client.start(&Script::steps("give").with_tries(2))?;
     let mut asking = rig.asked()?;
     fail(&mut asking);
-    asking.wire.flush();
     let Some(mut again) = rig.asked_again_or_ended(asking)? else {
         return rig.failed("session").map(drop);
     };
@@ -207,7 +205,6 @@ fn as_often_as_told(client: &Client) -> Outcome {
         let mut asking = rig.asked()?;
         loop {
             asking.send(&json!([-1, "never"]));
-            asking.wire.flush();
             match rig.asked_again_or_ended(asking)? {
                 Some(again) => asking = again,
                 None => break,

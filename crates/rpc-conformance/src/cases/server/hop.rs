@@ -11,8 +11,8 @@ use crate::stage::Outcome;
 /// Both ends of a chain whose middle is the server under test.
 #[derive(Debug)]
 pub(super) struct Hop {
-    session: Session,
-    next: Served,
+    pub(super) session: Session,
+    pub(super) next: Served,
 }
 
 /// The constructor of a session on the suite.
@@ -41,7 +41,6 @@ pub(super) fn ports(server: &Server) -> Outcome<[OwnedValue; 2]> {
 pub(super) fn open(server: &Server, constructor: Values<'static>) -> Outcome<Session> {
     let mut packets = server.shaken("")?;
     packets.send(&Packet::init(constructor))?;
-    packets.wire.flush();
     Ok(Session { packets })
 }
 
@@ -49,22 +48,9 @@ impl Hop {
     pub(super) fn new(server: &Server) -> Outcome<Self> {
         let next = Listening::new(&server.stage, "the next server")?;
         let mut session = open(server, to_next(&next, "next-key", vec![]))?;
-        let mut next = next.session("connects")?;
-        next.packets.wire.flush();
+        let next = next.session("connects")?;
         session.expect_void("opened")?;
         Ok(Self { session, next })
-    }
-
-    /// The client's end. What the other end has said is on its way.
-    pub(super) fn client(&mut self) -> &mut Session {
-        self.next.packets.wire.flush();
-        &mut self.session
-    }
-
-    /// The next server's end. What the other end has said is on its way.
-    pub(super) fn server(&mut self) -> &mut Served {
-        self.session.packets.wire.flush();
-        &mut self.next
     }
 
     /// Both ends.
@@ -76,12 +62,12 @@ impl Hop {
     /// answered in between.
     pub(super) fn request(&mut self, check: &str) -> Outcome<Came> {
         loop {
-            let came = self.server().request(check)?;
+            let came = self.next.request(check)?;
             match &came.packet {
                 Packet::Syscall(Syscall::GetGlobalFunc { name })
                     if name == "tvm.rpc.server.GetCRTMaxPacketSize" =>
                 {
-                    self.server().value(Value::Pointer(0))?;
+                    self.next.value(Value::Pointer(0))?;
                 }
                 _ => return Ok(came),
             }
@@ -95,12 +81,12 @@ impl Hop {
         request: &Packet<'_>,
         payload: &[u8],
     ) -> Outcome {
-        self.client().packets.send_with(request, payload)?;
+        self.session.packets.send_with(request, payload)?;
         let came = self.request(check)?;
         let holds = came.packet == *request && came.payload == payload;
         let name = format!("{check}-as-it-is");
         let words = format!("{request:?}");
-        self.server()
+        self.next
             .packets
             .came_check(&name, holds, &words, None, &came)
     }

@@ -96,7 +96,6 @@ fn next_is_asked(server: &Server) -> Outcome {
         .stage
         .check("local", constructor.is_empty(), "no constructor", found)?;
     served.void()?;
-    served.packets.wire.flush();
     session.expect_void("opened")
 }
 
@@ -166,7 +165,6 @@ fn constructor_for_next(server: &Server) -> Outcome {
             .stage
             .check("as-given", holds, expected, format_args!("{found:?}"))?;
         served.void()?;
-        served.packets.wire.flush();
         session.expect_void("opened")?;
     }
     Ok(())
@@ -181,7 +179,6 @@ fn answer_waits(server: &Server) -> Outcome {
     served.init("init")?;
     session.packets.expect_quiet("before-the-answer")?;
     served.void()?;
-    served.packets.wire.flush();
     session.expect_void("opened")
 }
 
@@ -215,7 +212,6 @@ fn failed_in_next(server: &Server) -> Outcome {
     let mut served = next.shaken("connects", "next-key")?;
     served.init("init")?;
     served.exception("there is no such constructor here")?;
-    served.packets.wire.flush();
     let text = session.expect_exception("told")?;
     let holds = text.contains("there is no such constructor here");
     server
@@ -238,9 +234,9 @@ fn closed_by_next(server: &Server) -> Outcome {
 
 fn goodbye_passes(server: &Server) -> Outcome {
     let mut hop = Hop::new(server)?;
-    hop.client().packets.send(&Packet::Shutdown)?;
-    hop.server().expect_end("next-session-ends")?;
-    hop.client().packets.expect_end("session-ends").map(drop)
+    hop.session.packets.send(&Packet::Shutdown)?;
+    hop.next.expect_end("next-session-ends")?;
+    hop.session.packets.expect_end("session-ends").map(drop)
 }
 
 fn end_passes(server: &Server) -> Outcome {
@@ -252,7 +248,6 @@ fn end_passes(server: &Server) -> Outcome {
 fn next_vanishes(server: &Server) -> Outcome {
     let (mut session, mut next) = Hop::new(server)?.into_ends();
     session.send_call(7, vec![1.into()])?;
-    session.packets.wire.flush();
     next.call("call")?;
     drop(next);
     session.expect_refused("told").map(drop)
@@ -261,10 +256,10 @@ fn next_vanishes(server: &Server) -> Outcome {
 fn timeout_is_told(server: &Server) -> Outcome {
     let mut hop = Hop::new(server)?;
     let text = format!("{SESSION_TIMEOUT_PREFIX}Your session has expired");
-    hop.client().send_call(7, vec![])?;
-    hop.server().call("call")?;
-    hop.server().exception(&text)?;
-    let found = hop.client().expect_exception("told")?;
+    hop.session.send_call(7, vec![])?;
+    hop.next.call("call")?;
+    hop.next.exception(&text)?;
+    let found = hop.session.expect_exception("told")?;
     let holds = found.starts_with(&text);
     server.stage.check("first-words", holds, text, found)
 }

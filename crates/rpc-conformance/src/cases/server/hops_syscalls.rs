@@ -37,9 +37,9 @@ fn look_ups(server: &Server) -> Outcome {
     ] {
         let request = Packet::Syscall(Syscall::GetGlobalFunc { name: name.into() });
         hop.expect_passed(name, &request, &[])?;
-        hop.server().value(Value::Pointer(handle))?;
+        hop.next.value(Value::Pointer(handle))?;
         let exact = [hand::returned(&[hand::pointer(handle)])];
-        hop.client()
+        hop.session
             .expect_bytes(&format!("{name}-answer"), "the same pointer", &exact)?;
     }
     Ok(())
@@ -57,9 +57,9 @@ fn expect_syscalls(
             Some(address) => (Value::Pointer(address), hand::pointer(address)),
             None => (Value::None, hand::none()),
         };
-        hop.server().value(answer)?;
+        hop.next.value(answer)?;
         let exact = [hand::returned(&[exact])];
-        hop.client()
+        hop.session
             .expect_bytes(&format!("{check}-answer"), "the same answer", &exact)?;
     }
     Ok(())
@@ -157,11 +157,11 @@ fn attributes(server: &Server) -> Outcome {
         let check = format!("attribute-{number}");
         let request = Packet::Syscall(Syscall::GetAttr { device: FAR, attr });
         hop.expect_passed(&check, &request, &[])?;
-        hop.server().value(answer.clone())?;
-        let found = hop.client().value(&format!("{check}-answer"))?;
+        hop.next.value(answer.clone())?;
+        let found = hop.session.value(&format!("{check}-answer"))?;
         let name = format!("{check}-as-it-is");
         let expected = format!("{answer:?}, as {}", hex::encode(&exact));
-        hop.client()
+        hop.session
             .stage()
             .check(&name, found == answer, expected, format_args!("{found:?}"))?;
     }

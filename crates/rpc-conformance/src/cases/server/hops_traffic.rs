@@ -98,24 +98,24 @@ fn arguments(server: &Server) -> Outcome {
     ];
     for (place, arg) in args.iter().enumerate() {
         let check = format!("argument-{place}");
-        hop.client().send_call(0x1230, vec![arg.clone()])?;
+        hop.session.send_call(0x1230, vec![arg.clone()])?;
         let came = hop.request(&check)?;
         let holds = called(&came) == Some((0x1230, vec![arg.clone()]));
         let words = format!("a call of 0x1230 with {arg:?}");
-        hop.server()
+        hop.next
             .packets
             .came_check(&check, holds, &words, None, &came)?;
-        hop.server().returned(&Returned::Value(Value::None))?;
-        hop.client().returned("answered")?;
+        hop.next.returned(&Returned::Value(Value::None))?;
+        hop.session.returned("answered")?;
     }
-    hop.client().send_call(0x1230, args.clone())?;
+    hop.session.send_call(0x1230, args.clone())?;
     let came = hop.request("all-at-once")?;
     let holds = called(&came) == Some((0x1230, args));
-    hop.server()
+    hop.next
         .packets
         .came_check("all-in-order", holds, "all arguments", None, &came)?;
-    hop.server().returned(&Returned::Value(Value::None))?;
-    hop.client().returned("answered-at-last").map(drop)
+    hop.next.returned(&Returned::Value(Value::None))?;
+    hop.session.returned("answered-at-last").map(drop)
 }
 
 fn results(server: &Server) -> Outcome {
@@ -147,13 +147,13 @@ fn results(server: &Server) -> Outcome {
         .chain([object(69), object(71), object(224)]);
     for (place, returned) in all.enumerate() {
         let check = format!("result-{place}");
-        hop.client().send_call(0x1230, vec![])?;
+        hop.session.send_call(0x1230, vec![])?;
         hop.request("call")?;
-        hop.server().returned(&returned)?;
-        let found = hop.client().returned(&check)?;
+        hop.next.returned(&returned)?;
+        let found = hop.session.returned(&check)?;
         let name = format!("{check}-as-it-is");
         let expected = format!("{returned:?}");
-        hop.client().stage().check(
+        hop.session.stage().check(
             &name,
             found == returned,
             expected,
@@ -167,26 +167,25 @@ fn handles(server: &Server) -> Outcome {
     let mut hop = Hop::new(server)?;
     // As the last server would give them: small ones, addresses, and the greatest.
     for handle in [1, 0x559f_26c9_8550, u64::MAX - 1] {
-        hop.client()
-            .send_call(handle, vec![Value::Object(handle)])?;
+        hop.session.send_call(handle, vec![Value::Object(handle)])?;
         let came = hop.request("call")?;
         let holds = called(&came) == Some((handle, vec![Value::Object(handle)]));
         let words = format!("a call of {handle:#x} with that object");
-        hop.server()
+        hop.next
             .packets
             .came_check("same-handles", holds, &words, None, &came)?;
-        hop.server()
+        hop.next
             .returned(&Returned::Value(Value::Function(handle)))?;
-        let found = hop.client().returned("result")?;
+        let found = hop.session.returned("result")?;
         let expected = Returned::Value(Value::Function(handle));
         let holds = found == expected;
-        hop.client()
+        hop.session
             .stage()
             .check("same-result", holds, handle, format_args!("{found:?}"))?;
         let free = Packet::Syscall(Syscall::FreeHandle { handle, kind: None });
         hop.expect_passed("given-up", &free, &[])?;
-        hop.server().void()?;
-        hop.client().expect_void("given-up-answered")?;
+        hop.next.void()?;
+        hop.session.expect_void("given-up-answered")?;
     }
     Ok(())
 }
@@ -199,18 +198,18 @@ fn expect_copies(hop: &mut Hop, tensor: &TensorView, bytes: &[u8]) -> Outcome {
         nbytes,
     };
     hop.expect_passed("to", &to, bytes)?;
-    hop.server().void()?;
-    hop.client().expect_void("to-answered")?;
+    hop.next.void()?;
+    hop.session.expect_void("to-answered")?;
     let from = Packet::CopyFrom {
         tensor: tensor.clone(),
         nbytes,
     };
     hop.expect_passed("from", &from, &[])?;
-    hop.server().copy_ack(bytes)?;
-    let came = hop.client().packets.packet("from-answered")?;
+    hop.next.copy_ack(bytes)?;
+    let came = hop.session.packets.packet("from-answered")?;
     let holds = matches!(came.packet, Packet::CopyAck { .. }) && came.payload == bytes;
     let words = format!("a copy ack with the {nbytes} bytes");
-    hop.client()
+    hop.session
         .packets
         .came_check("from-bytes", holds, &words, None, &came)
 }
@@ -253,10 +252,10 @@ fn large_values(server: &Server) -> Outcome {
     let mut hop = Hop::new(server)?;
     let text: String = ('a'..='z').cycle().take(LEN).collect();
     for value in [Value::from(text), Value::from(pattern(LEN, 5))] {
-        hop.client().send_call(0x1230, vec![value.clone()])?;
+        hop.session.send_call(0x1230, vec![value.clone()])?;
         let came = hop.request("call")?;
         let holds = called(&came) == Some((0x1230, vec![value.clone()]));
-        let stage = hop.client().stage();
+        let stage = hop.session.stage();
         stage.check(
             "argument",
             holds,
@@ -264,8 +263,8 @@ fn large_values(server: &Server) -> Outcome {
             format_args!("{} bytes", came.bytes.len()),
         )?;
         let returned = Returned::Value(value);
-        hop.server().returned(&returned)?;
-        let holds = hop.client().returned("result")? == returned;
+        hop.next.returned(&returned)?;
+        let holds = hop.session.returned("result")? == returned;
         stage.check("result-as-it-is", holds, "all of it", "another value")?;
     }
     Ok(())
@@ -274,46 +273,46 @@ fn large_values(server: &Server) -> Outcome {
 fn exceptions(server: &Server) -> Outcome {
     let mut hop = Hop::new(server)?;
     for text in ["abc", "two\nlines, 世界", "RPCError: as said before"] {
-        hop.client().send_call(0x1230, vec![])?;
+        hop.session.send_call(0x1230, vec![])?;
         hop.request("call")?;
-        hop.server().exception(text)?;
-        let found = hop.client().expect_exception("of-a-call")?;
-        hop.client()
+        hop.next.exception(text)?;
+        let found = hop.session.expect_exception("of-a-call")?;
+        hop.session
             .stage()
             .check("of-a-call-text", found.contains(text), text, found)?;
     }
     let device = FAR;
-    hop.client()
+    hop.session
         .packets
         .send(&Packet::Syscall(Syscall::CreateStream { device }))?;
     hop.request("syscall")?;
-    hop.server().exception("no stream")?;
-    let found = hop.client().expect_exception("of-a-syscall")?;
-    hop.client().stage().check(
+    hop.next.exception("no stream")?;
+    let found = hop.session.expect_exception("of-a-syscall")?;
+    hop.session.stage().check(
         "of-a-syscall-text",
         found.contains("no stream"),
         "no stream",
         found,
     )?;
-    hop.client().send_call(0x1230, vec![])?;
+    hop.session.send_call(0x1230, vec![])?;
     hop.request("next-call")?;
-    hop.server().returned(&Returned::Value(Value::Int(5)))?;
-    let found = hop.client().returned("next-result")?;
+    hop.next.returned(&Returned::Value(Value::Int(5)))?;
+    let found = hop.session.returned("next-result")?;
     let holds = found == Returned::Value(Value::Int(5));
-    hop.client()
+    hop.session
         .stage()
         .check("goes-on", holds, "5", format_args!("{found:?}"))
 }
 
 fn words_of_a_hop(server: &Server) -> Outcome {
     let mut hop = Hop::new(server)?;
-    hop.client().send_call(0x1230, vec![])?;
+    hop.session.send_call(0x1230, vec![])?;
     hop.request("call")?;
-    hop.server().exception("abc")?;
+    hop.next.exception("abc")?;
     let exact = [hand::exception(
         "RPCError: Error caught from RPC call:\nabc",
     )];
-    hop.client()
+    hop.session
         .expect_bytes("text", "the reference's words and the text", &exact)
 }
 
@@ -325,9 +324,9 @@ fn refused_copies(server: &Server) -> Outcome {
         nbytes,
     };
     hop.expect_passed("to", &to, &pattern(24, 6))?;
-    hop.server().exception("no room")?;
-    let found = hop.client().expect_exception("to-told")?;
-    hop.client()
+    hop.next.exception("no room")?;
+    let found = hop.session.expect_exception("to-told")?;
+    hop.session
         .stage()
         .check("to-text", found.contains("no room"), "no room", found)?;
     let from = Packet::CopyFrom {
@@ -335,9 +334,9 @@ fn refused_copies(server: &Server) -> Outcome {
         nbytes,
     };
     hop.expect_passed("from", &from, &[])?;
-    hop.server().exception("not there")?;
-    let found = hop.client().expect_exception("from-told")?;
-    hop.client()
+    hop.next.exception("not there")?;
+    let found = hop.session.expect_exception("from-told")?;
+    hop.session
         .stage()
         .check("from-text", found.contains("not there"), "not there", found)
 }
@@ -355,22 +354,22 @@ fn tensors_of_next(server: &Server) -> Outcome {
         ..tensor()
     };
     for tensor in [tensor(), scalar, view] {
-        hop.client()
+        hop.session
             .send_call(0x1230, vec![Value::Tensor(tensor.clone())])?;
         let came = hop.request("call")?;
         let holds = called(&came) == Some((0x1230, vec![Value::Tensor(tensor.clone())]));
         let words = format!("{tensor:?}");
-        hop.server()
+        hop.next
             .packets
             .came_check("argument", holds, &words, None, &came)?;
         let returned = Returned::Tensor {
             tensor,
             handle: 0x4440,
         };
-        hop.server().returned(&returned)?;
-        let found = hop.client().returned("result")?;
+        hop.next.returned(&returned)?;
+        let found = hop.session.returned("result")?;
         let holds = found == returned;
-        hop.client()
+        hop.session
             .stage()
             .check("result-as-it-is", holds, words, format_args!("{found:?}"))?;
     }

@@ -14,7 +14,7 @@ use crate::roles::TrackerWire;
 use crate::roles::served::{Arrived, Listening, Served};
 use crate::stage::{Outcome, Stage, Stop};
 use crate::transcript::{Direction, What};
-use crate::wire::Wire;
+use crate::wire::{Wire, flush};
 
 /// Between two looks at who came and whether the client still runs.
 const LOOK: Duration = Duration::from_millis(1);
@@ -31,7 +31,7 @@ pub(crate) struct Rig {
     lines: Vec<Line>,
     grants: u32,
     /// The client's connection to the tracker, which stays open.
-    asking: Option<TrackerWire>,
+    _asking: Option<TrackerWire>,
     /// Sessions of which the client has to notice by itself that they came to nothing.
     kept: Vec<Served>,
     /// What spoils the client, for as long as it runs.
@@ -82,7 +82,7 @@ impl Rig {
             number,
             lines: Vec::new(),
             grants: 0,
-            asking: None,
+            _asking: None,
             kept: Vec::new(),
             _relay: relay,
         })
@@ -134,7 +134,6 @@ impl Rig {
     pub(crate) fn grant_at(&mut self, asking: &mut TrackerWire, host: &str, port: u16) -> String {
         let match_key = self.new_match_key();
         asking.send(&json!([0, [host, port, match_key]]));
-        asking.wire.flush();
         match_key
     }
 
@@ -187,7 +186,7 @@ impl Rig {
     pub(crate) fn host(&mut self) -> Outcome<Host> {
         let mut asking = self.asked()?;
         let host = self.host_on(&mut asking)?;
-        self.asking = Some(asking);
+        self._asking = Some(asking);
         Ok(host)
     }
 
@@ -196,7 +195,7 @@ impl Rig {
     pub(crate) fn host_again(&mut self, asking: TrackerWire) -> Outcome<Host> {
         let mut asking = self.asked_again(asking)?;
         let host = self.host_on(&mut asking)?;
-        self.asking = Some(asking);
+        self._asking = Some(asking);
         Ok(host)
     }
 
@@ -359,9 +358,7 @@ impl Rig {
     }
 
     fn wait(&mut self, check: &str) -> Outcome<ExitStatus> {
-        if let Some(asking) = &mut self.asking {
-            asking.wire.flush();
-        }
+        flush(&self.stage);
         let deadline = self.stage.deadline();
         self.read_lines(deadline);
         match self.process.wait(deadline) {
