@@ -157,6 +157,16 @@ impl Stage {
         }
     }
 
+    /// The first check that did not hold, in words.
+    pub(crate) fn first_failure(&self) -> String {
+        let checks = lock(&self.checks);
+        let failed = checks.iter().find(|check| !check.holds);
+        failed.map_or_else(
+            || "no connection".to_owned(),
+            |check| format!("{}: {}", check.name, check.found),
+        )
+    }
+
     /// The same, with what was expected and found already put together.
     pub(crate) fn record(&self, mut check: Check) -> Outcome {
         check.expected = shortened(check.expected);

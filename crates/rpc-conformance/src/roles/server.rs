@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rpc_proto::codes::{HandshakeCode, RPC_MAGIC};
 use rpc_proto::{
@@ -10,17 +11,21 @@ use rpc_proto::{
 };
 
 use super::packets::{Came, PacketWire};
-use crate::stage::{Outcome, Stage, Stop};
+use crate::peer::Running;
+use crate::stage::{Conditions, Outcome, Stage, Stop};
 use crate::wire::Wire;
 
 /// The longest key that the suite takes from a peer, in bytes.
 const LONGEST_KEY: i32 = 64 * 1024;
 
+/// How the checks begin that say whether the next client is served.
+pub(crate) const SERVED_FOR: &str = "served-for-";
+
 /// The server under test.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) stage: Arc<Stage>,
-    pub(crate) addr: SocketAddr,
+    pub(crate) running: Arc<Running>,
     /// The key that it accepts: the match key of a server without a tracker.
     pub(crate) key: String,
     pub(crate) dialect: Dialect,
@@ -39,9 +44,47 @@ pub(crate) fn introduction(key: &[u8]) -> Vec<u8> {
 }
 
 impl Server {
+    /// Where it listens.
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.running.addr()
+    }
+
+    /// The same server apart from this case: with time and checks of its own, and this long for a step.
+    pub(crate) fn apart(&self, step: Duration) -> Self {
+        let conditions = Conditions {
+            step,
+            is_recorded: false,
+            ..self.stage.conditions.clone()
+        };
+        Self {
+            stage: Stage::new(self.stage.case, conditions),
+            ..self.clone()
+        }
+    }
+
+    /// Sees that the server serves the next client after what was tried before (8.2.3). One that does not
+    /// is started again where the suite can do that: what is tried next is not to be blamed for it.
+    pub(crate) fn recovered(&self, check: &str) -> Outcome {
+        // A server that is alive needs a moment.
+        let apart = self.apart(self.stage.conditions.step / 5);
+        if apart.expect_alive().is_ok() {
+            return Ok(());
+        }
+        let name = format!("{SERVED_FOR}{check}");
+        let expected = "a server that serves the next client";
+        let failed = self
+            .stage
+            .fail(&name, expected, apart.stage.first_failure());
+        if !self.running.is_ours() {
+            return Err(failed);
+        }
+        let again = self.running.again();
+        again.map_err(|error| Stop::Suite(format!("the server does not come back: {error}")))
+    }
+
     /// A connection on which nothing was said.
     pub(crate) fn connect(&self) -> Outcome<PacketWire> {
-        let wire = Wire::connect(&self.stage, self.addr, "suite")?;
+        let wire = Wire::connect(&self.stage, self.addr(), "suite")?;
         Ok(PacketWire {
             wire,
             dialect: self.dialect,

@@ -65,19 +65,11 @@ pub(super) fn probe(under: &Under, cases: &[&'static Case], options: &Options) -
     if let Err(stop) = asked {
         let found = match stop {
             Stop::Suite(why) | Stop::Unsupported(why) => why,
-            Stop::Failed => failed(&stage),
+            Stop::Failed => stage.first_failure(),
         };
         probed.said.insert("answer".to_owned(), found);
     }
     probed
-}
-
-fn failed(stage: &Stage) -> String {
-    let (checks, _) = stage.take();
-    let failed = checks.into_iter().find(|check| !check.holds);
-    failed
-        .map(|check| format!("{}: {}", check.name, check.found))
-        .unwrap_or_default()
 }
 
 fn tracker(stage: &std::sync::Arc<Stage>, running: &Running, probed: &mut Probed) -> Outcome {
@@ -118,19 +110,7 @@ fn server(server: &Server, cases: &[&'static Case], probed: &mut Probed) -> Outc
         .said
         .insert("functions that it lacks".to_owned(), missing.join(", "));
     // Others are served while this session is open, or after it.
-    let second = Stage::new(
-        server.stage.case,
-        Conditions {
-            step: Duration::from_millis(500),
-            ..server.stage.conditions.clone()
-        },
-    );
-    let another = Server {
-        stage: second,
-        addr: server.addr,
-        key: server.key.clone(),
-        dialect: server.dialect,
-    };
+    let another = server.apart(Duration::from_millis(500));
     let at_once = another.session().is_ok();
     if at_once {
         probed.jobs = JOBS / 2;

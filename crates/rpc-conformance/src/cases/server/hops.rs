@@ -10,7 +10,7 @@ use crate::case::{Case, Level, Tag};
 use crate::roles::Server;
 use crate::roles::served::Listening;
 use crate::roles::server::Session;
-use crate::stage::{Conditions, Outcome, Stage, Stop};
+use crate::stage::{Outcome, Stop};
 
 pub(super) const CASES: &[Case] = &[
     Case::server("SRV-HOP-001", Level::Must, "6.3.1", next_is_asked).about(
@@ -268,19 +268,7 @@ fn timeout_is_told(server: &Server) -> Outcome {
 /// would make it wait for itself.
 fn serves_many(server: &Server) -> Outcome<bool> {
     let mut first = server.session()?;
-    let impatient = Stage::new(
-        server.stage.case,
-        Conditions {
-            step: Duration::from_millis(500),
-            ..server.stage.conditions.clone()
-        },
-    );
-    let second = Server {
-        stage: impatient,
-        addr: server.addr,
-        key: server.key.clone(),
-        dialect: server.dialect,
-    };
+    let second = server.apart(Duration::from_millis(500));
     let many = second.session().is_ok();
     first.shut_down()?;
     Ok(many)
@@ -292,9 +280,9 @@ fn through_itself(server: &Server) -> Outcome {
             "it serves one session at a time".to_owned(),
         ));
     }
-    let host = server.addr.ip().to_string();
+    let host = server.addr().ip().to_string();
     let hop = || -> Vec<OwnedValue> {
-        let port = i64::from(server.addr.port());
+        let port = i64::from(server.addr().port());
         let key = Value::from(server.key.clone());
         vec![
             "rpc.Connect".into(),
