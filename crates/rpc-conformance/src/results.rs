@@ -114,10 +114,13 @@ impl Played {
         }
     }
 
-    /// The check that does not hold.
+    /// The check that does not hold: what the case is about before what it sees besides, that others are
+    /// still served.
     #[must_use]
     pub fn failed_check(&self) -> Option<&Check> {
-        self.checks.iter().find(|check| !check.holds)
+        let mut missed = self.checks.iter().filter(|check| !check.holds);
+        let first = missed.clone().next();
+        missed.find(|check| !check.is_survival()).or(first)
     }
 
     /// Whether it stands against the peer: a MUST was missed, and nothing excuses it.

@@ -76,6 +76,18 @@ pub struct Check {
     pub found_hex: Option<String>,
 }
 
+/// The check that others are served after a case.
+pub(crate) const SURVIVES: &str = "survives";
+/// How the checks begin that others are served between what is tried in a case.
+pub(crate) const SERVED_FOR: &str = "served-for-";
+
+impl Check {
+    /// Whether it says no more than that others are still served.
+    pub(crate) fn is_survival(&self) -> bool {
+        self.name == SURVIVES || self.name.starts_with(SERVED_FOR)
+    }
+}
+
 /// Limits and variations of one playing of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct Conditions {

@@ -2,7 +2,9 @@
 //! deadline of a step, and everything that passes is written down.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,6 +70,20 @@ pub(crate) fn flush(stage: &Stage) {
     for held in stage.take_held() {
         held.write(stage);
     }
+}
+
+/// The address of this host from which it reaches a peer.
+pub(crate) fn own_ip(to: SocketAddr) -> IpAddr {
+    let any: SocketAddr = match to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    // Nothing is sent: a datagram socket that is connected has chosen its way.
+    let own = UdpSocket::bind(any).and_then(|socket| {
+        socket.connect(to)?;
+        socket.local_addr()
+    });
+    own.map_or(to.ip(), |own| own.ip())
 }
 
 impl Wire {
@@ -261,6 +277,10 @@ impl Wire {
         let began = Instant::now();
         let deadline = self.stage.deadline();
         while self.inbox.len() < len {
+            // Who keeps talking has no more time than who says nothing.
+            if Instant::now() >= deadline {
+                return Err(Shortfall::Silent(began.elapsed()));
+            }
             self.receive(deadline, began)?;
         }
         Ok(())
@@ -272,11 +292,12 @@ impl Wire {
         self.flush();
         let began = Instant::now();
         let deadline = self.stage.deadline();
-        loop {
+        while Instant::now() < deadline {
             if let Err(shortfall) = self.receive(deadline, began) {
                 return shortfall;
             }
         }
+        Shortfall::Silent(began.elapsed())
     }
 
     /// Takes whatever comes until the peer ends the connection or says nothing more for a moment: for
@@ -285,7 +306,8 @@ impl Wire {
         const MOMENT: Duration = Duration::from_millis(100);
         self.flush();
         let began = Instant::now();
-        while self.receive(Instant::now() + MOMENT, began).is_ok() {}
+        let deadline = self.stage.deadline();
+        while Instant::now() < deadline && self.receive(Instant::now() + MOMENT, began).is_ok() {}
     }
 
     /// Sends as much as the peer takes without being read from, in the background of the kernel alone.

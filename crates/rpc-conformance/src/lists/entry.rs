@@ -127,25 +127,25 @@ impl Entry {
 
 /// `ID[chunking=HOW].CHECK`, of which all but the id may be missing.
 fn parts(name: &str) -> Result<(&str, Option<&str>, Option<&str>), String> {
-    let (id, chunking, rest) = match name.split_once('[') {
-        None => match name.split_once('.') {
-            None => (name, None, None),
-            Some((id, check)) => (id, None, Some(check)),
-        },
-        Some((id, rest)) => {
-            let (axis, rest) = rest.split_once(']').ok_or("a ] is missing")?;
+    // What is varied stands behind the id; the name of a check may have brackets of its own.
+    let (id, behind) = name.split_at(name.find(['[', '.']).unwrap_or(name.len()));
+    let (chunking, behind) = match behind.strip_prefix('[') {
+        None => (None, behind),
+        Some(rest) => {
+            let (axis, behind) = rest.split_once(']').ok_or("a ] is missing")?;
             let chunking = axis
                 .strip_prefix("chunking=")
                 .ok_or("only chunking may stand in [ ]")?;
-            let check = match rest {
-                "" => None,
-                rest => Some(
-                    rest.strip_prefix('.')
-                        .ok_or("a check begins with a full stop")?,
-                ),
-            };
-            (id, Some(chunking), check)
+            (Some(chunking), behind)
         }
+    };
+    let rest = match behind {
+        "" => None,
+        behind => Some(
+            behind
+                .strip_prefix('.')
+                .ok_or("a check begins with a full stop")?,
+        ),
     };
     match id.is_empty() || check_is_empty(rest) {
         true => Err(format!("{name:?} is not ID or ID.CHECK")),

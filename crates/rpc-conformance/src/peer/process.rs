@@ -1,7 +1,7 @@
 //! A process that the suite started. It ends, with its children, when this is dropped.
 
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -59,7 +59,14 @@ impl Process {
         loop {
             let line = self.line(deadline)?;
             if let Some((_, addr)) = line.split_once("listening on ") {
-                return addr.trim().parse().ok();
+                let addr: SocketAddr = addr.trim().parse().ok()?;
+                // Who listens everywhere is reached here.
+                let ip = match addr.ip() {
+                    IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                    IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                    ip => ip,
+                };
+                return Some(SocketAddr::new(ip, addr.port()));
             }
         }
     }

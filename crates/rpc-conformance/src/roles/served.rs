@@ -1,7 +1,7 @@
 //! The suite as a server: for clients under test, and as the next server of a chain. It listens on a
 //! port of its own, reads who comes, and lets the case answer packet by packet.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use rpc_proto::codes::{HandshakeCode, PROTOCOL_VERSION, RPC_MAGIC};
@@ -44,18 +44,19 @@ pub(crate) struct Served {
 }
 
 impl Listening {
-    /// Listens on a free port of the loopback interface. The transcript names the suite `as_whom`.
-    pub(crate) fn new(stage: &Arc<Stage>, as_whom: &'static str) -> Outcome<Self> {
-        let listening = Self::closed(stage, as_whom)?;
+    /// Listens on a free port of this address. The transcript names the suite `as_whom`.
+    pub(crate) fn new(stage: &Arc<Stage>, ip: IpAddr, as_whom: &'static str) -> Outcome<Self> {
+        let listening = Self::closed(stage, ip, as_whom)?;
         listening.open()?;
         Ok(listening)
     }
 
     /// Takes a free port, on which connections are refused until it is opened.
-    pub(crate) fn closed(stage: &Arc<Stage>, as_whom: &'static str) -> Outcome<Self> {
+    pub(crate) fn closed(stage: &Arc<Stage>, ip: IpAddr, as_whom: &'static str) -> Outcome<Self> {
         let bound = || {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-            socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+            let free = SocketAddr::from((ip, 0));
+            let socket = Socket::new(Domain::for_address(free), Type::STREAM, None)?;
+            socket.bind(&free.into())?;
             let listener = TcpListener::from(socket);
             let addr = listener.local_addr()?;
             Ok((listener, addr))

@@ -11,15 +11,13 @@ use rpc_proto::{
 };
 
 use super::packets::{Came, PacketWire};
+use super::served::Listening;
 use crate::peer::Running;
-use crate::stage::{Conditions, Outcome, Stage, Stop};
-use crate::wire::Wire;
+use crate::stage::{Conditions, Outcome, SERVED_FOR, Stage, Stop};
+use crate::wire::{Wire, own_ip};
 
 /// The longest key that the suite takes from a peer, in bytes.
 const LONGEST_KEY: i32 = 64 * 1024;
-
-/// How the checks begin that say whether the next client is served.
-pub(crate) const SERVED_FOR: &str = "served-for-";
 
 /// The server under test.
 #[derive(Debug, Clone)]
@@ -47,6 +45,11 @@ impl Server {
     /// Where it listens.
     pub(crate) fn addr(&self) -> SocketAddr {
         self.running.addr()
+    }
+
+    /// Where the suite plays the next server of a chain.
+    pub(crate) fn listening(&self, as_whom: &'static str) -> Outcome<Listening> {
+        Listening::new(&self.stage, own_ip(self.addr()), as_whom)
     }
 
     /// The same server apart from this case: with time and checks of its own, and this long for a step.

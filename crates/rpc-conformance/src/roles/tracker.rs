@@ -9,7 +9,7 @@ use rpc_proto::codes::TRACKER_MAGIC;
 use serde_json::{Value, json};
 
 use crate::stage::{Check, Outcome, Stage};
-use crate::wire::{Shortfall, Wire};
+use crate::wire::{Shortfall, Wire, own_ip};
 
 /// Bytes of the magic, and of a frame's length.
 const WORD: usize = 4;
@@ -142,8 +142,7 @@ impl Tracker {
 
     /// The address from which the tracker sees the suite.
     pub(crate) fn own_host(&self) -> String {
-        // The suite does not bind its sockets, so that on loopback both ends have one address.
-        self.addr.ip().to_string()
+        own_ip(self.addr).to_string()
     }
 }
 

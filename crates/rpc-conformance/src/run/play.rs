@@ -14,9 +14,8 @@ use crate::case::{Case, Level, Play, Role, Tag};
 use crate::peer::{Peer, PeerError, Running, words};
 use crate::replay::Replay;
 use crate::results::{PeerInfo, Played, Status};
-use crate::roles::server::SERVED_FOR;
 use crate::roles::{Client, Server, Tracker};
-use crate::stage::{Check, Chunking, Conditions, Outcome, Stage, Stop};
+use crate::stage::{Check, Chunking, Conditions, Outcome, SURVIVES, Stage, Stop};
 
 /// The peer under test.
 #[derive(Debug)]
@@ -181,8 +180,10 @@ impl Under {
             return Ok(());
         }
         let found = apart.first_failure();
-        self.restart()?;
-        stage.check(SURVIVES, false, "a peer that serves the next one", found)
+        let failed = stage.fail(SURVIVES, "a peer that serves the next one", found);
+        // One that does not come back stands in the way of the cases behind; it is this one's fault.
+        let _ = self.restart();
+        Err(failed)
     }
 
     fn restart(&self) -> Outcome {
@@ -294,17 +295,13 @@ pub(super) fn unplayed(case: &Case, chunking: Chunking, status: Status, note: &s
     }
 }
 
-/// The check that others are served after a case.
-const SURVIVES: &str = "survives";
-
 fn judged(case: &Case, outcome: Outcome, checks: &[Check]) -> (Status, String) {
     // That the next client is served has cases of its own, which bind more.
-    let is_survival = |check: &Check| check.name == SURVIVES || check.name.starts_with(SERVED_FOR);
     let mut missed = checks.iter().filter(|check| !check.holds).peekable();
     if case.role() == Role::Server
         && matches!(outcome, Ok(()) | Err(Stop::Failed))
         && missed.peek().is_some()
-        && missed.all(is_survival)
+        && missed.all(Check::is_survival)
     {
         return (Status::Warn, String::new());
     }

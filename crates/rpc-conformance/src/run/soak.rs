@@ -162,7 +162,7 @@ pub fn soak(target: &Target, options: &Options, load: Load) -> Result<Soaked, Ru
 /// The time that so many of a hundred do not pass, in milliseconds.
 fn at(times: &[Duration], percent: usize) -> f64 {
     let last = times.len().saturating_sub(1);
-    let place = last * percent / 100;
+    let place = (last * percent).div_ceil(100);
     times
         .get(place)
         .map_or(0.0, |time| time.as_secs_f64() * 1e3)
@@ -207,7 +207,9 @@ impl Soaking<'_> {
             .play(self.case, &self.conditions(cycle), &Probed::default());
         match played.status {
             Status::Pass => self.times().push(began.elapsed()),
-            _ => *self.failure() = Some(Box::new(played)),
+            _ => {
+                self.failure().get_or_insert(Box::new(played));
+            }
         }
     }
 
@@ -246,7 +248,9 @@ fn left(tracker: &Tracker) -> Option<Left> {
         let summary = connection.answer("summary")?;
         let left = counted(&summary[1]);
         *looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
-        Ok((left == Left::default(), Value::Null))
+        // A tracker may go on to list keys that it knows.
+        let nothing = left.free + left.pending + left.servers == 0;
+        Ok((nothing, Value::Null))
     });
     looked.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use rpc_proto::codes::{HandshakeCode, RPC_MAGIC};
 
 use crate::case::{Case, Level, Tag};
 use crate::roles::TrackerWire;
-use crate::roles::client::{Client, Rig, Script};
+use crate::roles::client::{Client, LOOPBACK, Rig, Script};
 use crate::roles::served::{Arrived, Listening, Served, accepted};
 use crate::stage::Outcome;
 
@@ -108,7 +108,7 @@ fn at_init(client: &Client, fail: impl FnOnce(&mut Served) -> Outcome) -> Outcom
 }
 
 fn unreachable(client: &Client) -> Outcome {
-    let nobody = Listening::closed(&client.stage, "nobody")?;
+    let nobody = Listening::closed(&client.stage, LOOPBACK, "nobody")?;
     then_another(client, |rig, asking| {
         rig.grant_at(asking, "127.0.0.1", nobody.port());
         Ok(())

@@ -31,12 +31,6 @@ pub(super) fn to_next(
     first.into_iter().chain(constructor).collect()
 }
 
-/// Host and port of where nobody listens.
-pub(super) fn ports(server: &Server) -> Outcome<[OwnedValue; 2]> {
-    let next = Listening::new(&server.stage, "nobody")?;
-    Ok([Value::from(next.host()), Value::Int(next.port().into())])
-}
-
 /// A session for which this was asked, and whose answer has yet to come.
 pub(super) fn open(server: &Server, constructor: Values<'static>) -> Outcome<Session> {
     let mut packets = server.shaken("")?;
@@ -46,7 +40,7 @@ pub(super) fn open(server: &Server, constructor: Values<'static>) -> Outcome<Ses
 
 impl Hop {
     pub(super) fn new(server: &Server) -> Outcome<Self> {
-        let next = Listening::new(&server.stage, "the next server")?;
+        let next = server.listening("the next server")?;
         let mut session = open(server, to_next(&next, "next-key", vec![]))?;
         let next = next.session("connects")?;
         session.expect_void("opened")?;

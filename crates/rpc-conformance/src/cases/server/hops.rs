@@ -5,10 +5,9 @@ use std::time::Duration;
 use rpc_proto::codes::{HandshakeCode, SESSION_TIMEOUT_PREFIX};
 use rpc_proto::{OwnedValue, Packet, Value, Values};
 
-use super::hop::{Hop, open, ports, to_next};
+use super::hop::{Hop, open, to_next};
 use crate::case::{Case, Level, Tag};
 use crate::roles::Server;
-use crate::roles::served::Listening;
 use crate::roles::server::Session;
 use crate::stage::{Outcome, Stop};
 
@@ -85,7 +84,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 fn next_is_asked(server: &Server) -> Outcome {
-    let next = Listening::new(&server.stage, "the next server")?;
+    let next = server.listening("the next server")?;
     let mut session = open(server, to_next(&next, "next-key", vec![]))?;
     let arrived = next.arrival("connects")?;
     arrived.expect_key("key", "client:next-key")?;
@@ -101,7 +100,7 @@ fn next_is_asked(server: &Server) -> Outcome {
 
 /// The key with which the next server is asked.
 fn key_at_next(server: &Server, key: &str) -> Outcome<crate::roles::served::Arrived> {
-    let next = Listening::new(&server.stage, "the next server")?;
+    let next = server.listening("the next server")?;
     let _session = open(server, to_next(&next, key, vec![]))?;
     next.arrival("connects")
 }
@@ -155,7 +154,7 @@ fn constructor_for_next(server: &Server) -> Outcome {
         ],
     ];
     for chain in chains {
-        let next = Listening::new(&server.stage, "the next server")?;
+        let next = server.listening("the next server")?;
         let mut session = open(server, to_next(&next, "next-key", chain.clone()))?;
         let mut served = next.shaken("connects", "next-key")?;
         let found = served.init("init")?;
@@ -171,7 +170,7 @@ fn constructor_for_next(server: &Server) -> Outcome {
 }
 
 fn answer_waits(server: &Server) -> Outcome {
-    let next = Listening::new(&server.stage, "the next server")?;
+    let next = server.listening("the next server")?;
     let mut session = open(server, to_next(&next, "next-key", vec![]))?;
     let arrived = next.arrival("connects")?;
     session.packets.expect_quiet("before-the-handshake")?;
@@ -184,7 +183,7 @@ fn answer_waits(server: &Server) -> Outcome {
 
 fn nobody_there(server: &Server) -> Outcome {
     // A port on which nobody listens any more.
-    let next = Listening::new(&server.stage, "nobody")?;
+    let next = server.listening("nobody")?;
     let constructor = to_next(&next, "next-key", vec![]);
     drop(next);
     let mut session = open(server, constructor)?;
@@ -198,7 +197,7 @@ fn refused_by_next(server: &Server) -> Outcome {
         HandshakeCode(7),
     ];
     for code in codes {
-        let next = Listening::new(&server.stage, "the next server")?;
+        let next = server.listening("the next server")?;
         let mut session = open(server, to_next(&next, "next-key", vec![]))?;
         next.arrival("connects")?.refuse(code);
         session.expect_exception(&format!("told-of-{:#x}", code.0))?;
@@ -207,7 +206,7 @@ fn refused_by_next(server: &Server) -> Outcome {
 }
 
 fn failed_in_next(server: &Server) -> Outcome {
-    let next = Listening::new(&server.stage, "the next server")?;
+    let next = server.listening("the next server")?;
     let mut session = open(server, to_next(&next, "next-key", vec!["no.Such".into()]))?;
     let mut served = next.shaken("connects", "next-key")?;
     served.init("init")?;
@@ -220,7 +219,7 @@ fn failed_in_next(server: &Server) -> Outcome {
 }
 
 fn closed_by_next(server: &Server) -> Outcome {
-    let next = Listening::new(&server.stage, "the next server")?;
+    let next = server.listening("the next server")?;
     let mut session = open(server, to_next(&next, "next-key", vec![]))?;
     drop(next.arrival("connects")?);
     session.expect_exception("in-the-handshake")?;
@@ -309,7 +308,9 @@ fn expect_not_asked(server: &Server, check: &str, args: Vec<OwnedValue>) -> Outc
 }
 
 fn wrong_arguments(server: &Server) -> Outcome {
-    let [host, port] = ports(server)?;
+    // Somebody listens there, so that nothing but the arguments can be refused.
+    let next = server.listening("the next server")?;
+    let [host, port] = [next.host().into(), Value::Int(next.port().into())];
     let key = || Value::from("next-key");
     let no = || Value::Bool(false);
     expect_not_asked(

@@ -328,7 +328,7 @@ fn freed_elsewhere(server: &Server) -> Outcome {
     let mut session = server.session()?;
     let bytes = pattern(64, 11);
     let tensor = session.filled(&[64], DataType::UINT8, &bytes)?;
-    session.expect_refused_syscall("inside", free(tensor.data + 16))?;
+    session.expect_refused_syscall("inside", free(tensor.data.wrapping_add(16)))?;
     session.expect_refused_syscall("made-up", free(0x1000))?;
     session.expect_content("memory-stays", &tensor, &bytes)?;
     session.release("freed", &tensor)

@@ -3,6 +3,7 @@
 use rpc_proto::Packet;
 use rpc_proto::codes::{HandshakeCode, RPC_MAGIC};
 
+use super::malformed::opened;
 use crate::case::{Case, Level, Tag};
 use crate::roles::Server;
 use crate::roles::packets::{PacketWire, encode};
@@ -176,10 +177,7 @@ fn expect_ended(mut packets: PacketWire, check: &str) -> Outcome {
 /// A connection that was accepted can be used.
 fn expect_session(mut packets: PacketWire) -> Outcome {
     packets.expect_accepted("accepted")?;
-    packets.send(&Packet::init(std::iter::empty().collect()))?;
-    packets.packet("init")?;
-    packets.send(&Packet::Shutdown)?;
-    packets.expect_end("shutdown").map(drop)
+    opened(packets, "init")?.shut_down()
 }
 
 fn accepted(server: &Server) -> Outcome {
@@ -283,15 +281,17 @@ fn other_key(server: &Server) -> Outcome {
 }
 
 fn part_of_the_key(server: &Server) -> Outcome {
-    let key = server.client_key("");
+    let key = &server.key;
+    let mut shorter = key.clone();
+    shorter.pop();
     let parts = [
-        &key[..key.len() - 1],
-        &format!("{key}x"),
-        "client:",
-        &key.to_uppercase(),
+        shorter,
+        format!("{key}x"),
+        String::new(),
+        key.to_uppercase(),
     ];
-    for part in parts.into_iter().filter(|part| **part != *key) {
-        let part = part.replace("CLIENT:", "client:");
+    for part in parts.into_iter().filter(|part| part != key) {
+        let part = format!("client:{part}");
         let packets = said(server, &introduction(part.as_bytes()))?;
         expect_refused(packets, &format!("refused-{part:?}"))?;
     }

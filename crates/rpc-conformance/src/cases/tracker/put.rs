@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::case::{Case, Level};
+use crate::case::{Case, Level, Tag};
 use crate::roles::{Tracker, TrackerWire};
 use crate::stage::Outcome;
 
@@ -49,10 +49,13 @@ pub(super) const CASES: &[Case] = &[
         "Match keys are given back as they are, whatever is in them.",
         "They are the server's own; nobody else has to understand them.",
     ),
-    Case::tracker("TRK-PUT-010", Level::Must, "2.4.5", empty_key).about(
-        "The empty text is a key.",
-        "A server that was started without a key has this one.",
-    ),
+    Case::tracker("TRK-PUT-010", Level::Must, "2.4.5", empty_key)
+        .about(
+            "The empty text is a key.",
+            "A server that was started without a key has this one.",
+        )
+        // Every playing of it has the same key.
+        .tags(&[Tag::Alone]),
     Case::tracker("TRK-PUT-011", Level::Must, "2.4.6", several_devices).about(
         "One connection may offer several devices under one key.",
         "A server with several boards, or a proxy, does.",
@@ -197,7 +200,6 @@ fn odd_match_keys(tracker: &Tracker) -> Outcome {
 }
 
 fn empty_key(tracker: &Tracker) -> Outcome {
-    // Others may offer and ask under the same key, so only that there is a device is looked at.
     let mut server = tracker.greeted()?;
     server.put("", 9090, &tracker.key("m"))?;
     let mut client = tracker.asking("", 1)?;

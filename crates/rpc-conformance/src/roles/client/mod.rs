@@ -6,6 +6,7 @@ mod host;
 mod rig;
 mod script;
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 pub(crate) use host::{Host, Name};
@@ -16,6 +17,9 @@ use super::TrackerWire;
 use super::served::{Listening, Served};
 use crate::broken::Defect;
 use crate::stage::{Outcome, Stage};
+
+/// Where the suite meets a client, which it starts itself.
+pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The client under test.
 #[derive(Debug)]
@@ -31,13 +35,13 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the client with this script.
     pub(crate) fn start(&self, script: &Script) -> Outcome<Rig> {
-        let tracker = Listening::new(&self.stage, "the suite as tracker")?;
+        let tracker = Listening::new(&self.stage, LOOPBACK, "the suite as tracker")?;
         Rig::start(self, script, tracker)
     }
 
     /// Starts the client with a tracker that refuses connections until it is opened.
     pub(crate) fn start_early(&self, script: &Script) -> Outcome<Rig> {
-        let tracker = Listening::closed(&self.stage, "the suite as tracker")?;
+        let tracker = Listening::closed(&self.stage, LOOPBACK, "the suite as tracker")?;
         Rig::start(self, script, tracker)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rpc_proto::codes::TRACKER_MAGIC;
 use serde_json::{Value, json};
 
-use super::{Client, Host, Line, Script};
+use super::{Client, Host, LOOPBACK, Line, Script};
 use crate::broken::Relay;
 use crate::peer::Process;
 use crate::roles::TrackerWire;
@@ -29,6 +29,8 @@ pub(crate) struct Rig {
     /// The process, in the transcript.
     number: usize,
     lines: Vec<Line>,
+    /// The steps whose lines have to come.
+    expected: Vec<String>,
     grants: u32,
     /// The client's connection to the tracker, which stays open.
     _asking: Option<TrackerWire>,
@@ -41,7 +43,7 @@ pub(crate) struct Rig {
 impl Rig {
     pub(super) fn start(client: &Client, script: &Script, tracker: Listening) -> Outcome<Self> {
         let stage = Arc::clone(&client.stage);
-        let server = Listening::new(&stage, "the suite as server")?;
+        let server = Listening::new(&stage, LOOPBACK, "the suite as server")?;
         let key = script.key.clone().unwrap_or_else(|| stage.key("device"));
         let relay = client
             .defect
@@ -81,6 +83,7 @@ impl Rig {
             process,
             number,
             lines: Vec::new(),
+            expected: script.lines(),
             grants: 0,
             _asking: None,
             kept: Vec::new(),
@@ -302,9 +305,12 @@ impl Rig {
     pub(crate) fn done(&mut self) -> Outcome<Vec<Line>> {
         let status = self.wait("ends")?;
         let failed = self.lines.iter().find(|line| !line.ok);
-        let last = self.lines.last().map(|line| line.step.as_str());
-        let holds = status.success() && failed.is_none() && last == Some("end");
-        let expected = "the exit status 0, and no step that failed";
+        let steps: Vec<_> = self.lines.iter().map(|line| line.step.as_str()).collect();
+        let holds = status.success() && failed.is_none() && steps == self.expected;
+        let expected = format!(
+            "the exit status 0, and that these steps did not fail: {}",
+            self.expected.join(", ")
+        );
         let found = format!("{status}; {}", self.last_words());
         self.stage.check("done", holds, expected, found)?;
         Ok(std::mem::take(&mut self.lines))

@@ -6,6 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     pub(super) key: Option<String>,
+    steps: String,
     pub(super) variables: Vec<(&'static str, String)>,
 }
 
@@ -14,6 +15,7 @@ impl Script {
     pub(crate) fn steps(steps: &str) -> Self {
         Self {
             key: None,
+            steps: steps.to_owned(),
             variables: vec![("TVM_RPC_CASE_STEPS", steps.to_owned())],
         }
     }
@@ -52,6 +54,13 @@ impl Script {
     /// Elements of the tensor.
     pub(crate) fn with_elements(self, elements: usize) -> Self {
         self.with("TVM_RPC_CASE_ELEMENTS", elements.to_string())
+    }
+
+    /// The steps whose lines a client prints that does all of it.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let steps = self.steps.split(',').filter(|step| !step.is_empty());
+        let steps = ["session"].into_iter().chain(steps).chain(["end"]);
+        steps.map(str::to_owned).collect()
     }
 
     fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
