@@ -70,6 +70,8 @@ const KEPT: usize = 64 * 1024;
 const KEPT_OF_ALL: usize = 256 * 1024;
 /// The same where what passes is recorded.
 const KEPT_OF_RECORDED: usize = 64 << 20;
+/// Events of a case that are kept.
+const KEPT_EVENTS: usize = 100_000;
 
 /// The events of a case.
 #[derive(Debug)]
@@ -81,6 +83,8 @@ pub(crate) struct Transcript {
     longest: usize,
     /// Bytes for which there is room.
     room: usize,
+    /// Events that were not kept.
+    lost: u64,
 }
 
 impl Transcript {
@@ -96,6 +100,7 @@ impl Transcript {
             events: Vec::new(),
             longest,
             room,
+            lost: 0,
         }
     }
 
@@ -116,8 +121,8 @@ impl Transcript {
             let is_same = (last.connection, last.direction) == (connection, direction);
             is_same && direction == Direction::Received && matches!(last.what, What::Bytes(_))
         });
-        if !goes_on {
-            self.push(connection, direction, What::Bytes(Vec::new()));
+        if !goes_on && !self.push(connection, direction, What::Bytes(Vec::new())) {
+            return;
         }
         if let Some(Event {
             what: What::Bytes(kept),
@@ -138,7 +143,12 @@ impl Transcript {
         }
     }
 
-    pub(crate) fn push(&mut self, connection: usize, direction: Direction, what: What) {
+    /// Adds an event, if there is room for it.
+    pub(crate) fn push(&mut self, connection: usize, direction: Direction, what: What) -> bool {
+        if self.events.len() >= KEPT_EVENTS {
+            self.lost += 1;
+            return false;
+        }
         self.events.push(Event {
             at: self.began.elapsed().as_secs_f64(),
             connection,
@@ -146,9 +156,21 @@ impl Transcript {
             what,
             omitted: 0,
         });
+        true
     }
 
-    pub(crate) fn into_events(self) -> Vec<Event> {
+    pub(crate) fn into_events(mut self) -> Vec<Event> {
+        if let (1.., Some(last)) = (self.lost, self.events.last()) {
+            let note = What::Note(format!("{} more events were not kept", self.lost));
+            let at = self.began.elapsed().as_secs_f64();
+            let last = Event {
+                at,
+                what: note,
+                omitted: 0,
+                ..*last
+            };
+            self.events.push(last);
+        }
         self.events
     }
 }
@@ -178,5 +200,20 @@ mod tests {
         assert_eq!(bytes.what, What::Bytes(vec![7; KEPT]));
         assert_eq!(bytes.omitted, 120_000 - KEPT as u64);
         assert_eq!((&sent.what, sent.omitted), (&What::Bytes(b"x".to_vec()), 0));
+    }
+
+    #[test]
+    fn events_that_never_end_take_no_more_memory() {
+        let mut transcript = Transcript::new(true);
+        let number = transcript.connection("a to b".to_owned(), Direction::Received);
+        for _ in 0..KEPT_EVENTS {
+            transcript.push(number, Direction::Received, What::Note("again".to_owned()));
+        }
+        transcript.bytes(number, Direction::Received, b"too late");
+        let events = transcript.into_events();
+        assert_eq!(events.len(), KEPT_EVENTS + 1);
+        let note = What::Note("2 more events were not kept".to_owned());
+        assert_eq!(events[KEPT_EVENTS].what, note);
+        assert_eq!(events[KEPT_EVENTS - 1].what, What::Note("again".to_owned()));
     }
 }

@@ -16,6 +16,8 @@ use crate::transcript::{Direction, End, What};
 /// Between two writes that are to arrive as two segments. Nothing is judged by it: a peer has to read
 /// both ways, and where they arrive together the case is only a little easier.
 const APART: Duration = Duration::from_millis(1);
+/// Bytes that are taken from a peer that is to end the connection.
+const LONGEST_REST: usize = 16 << 20;
 
 /// Why there are fewer bytes than were waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(crate) enum Shortfall {
     Ended(End),
     /// Nothing more came before the deadline.
     Silent(Duration),
+    /// More bytes came than anybody wants to have.
+    Endless(usize),
 }
 
 impl std::fmt::Display for Shortfall {
@@ -31,6 +35,7 @@ impl std::fmt::Display for Shortfall {
         match self {
             Self::Ended(end) => end.fmt(f),
             Self::Silent(waited) => write!(f, "nothing within {waited:.1?}"),
+            Self::Endless(len) => write!(f, "{len} bytes and no end"),
         }
     }
 }
@@ -56,8 +61,14 @@ pub(crate) struct Held {
 
 impl Held {
     fn write(&self, stage: &Stage) {
+        let left = stage.deadline().saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            // A peer that does not read has used up the time of the case.
+            return;
+        }
         stage.passed(self.number, Direction::Sent, &self.bytes);
-        if let Err(error) = (&*self.stream).write_all(&self.bytes) {
+        let written = self.stream.set_write_timeout(Some(left));
+        if let Err(error) = written.and_then(|()| (&*self.stream).write_all(&self.bytes)) {
             let note = What::Note(format!("could not be sent: {error}"));
             stage.happened(self.number, Direction::Sent, note);
         }
@@ -92,7 +103,8 @@ impl Wire {
     pub(crate) fn connect(stage: &Arc<Stage>, to: SocketAddr, as_whom: &str) -> Outcome<Self> {
         flush(stage);
         let left = stage.deadline().saturating_duration_since(Instant::now());
-        let left = left.max(Duration::from_millis(1));
+        // A host under load may need a moment also where a step has none.
+        let left = left.max(Duration::from_secs(1));
         let stream = TcpStream::connect_timeout(&to, left)
             .map_err(|error| Stop::Suite(format!("cannot connect to {to}: {error}")))?;
         let number = stage.connection(format!("{as_whom} to {to}"));
@@ -144,9 +156,6 @@ impl Wire {
     fn new(stage: &Arc<Stage>, stream: TcpStream, number: usize) -> Outcome<Self> {
         let suite = |error: std::io::Error| Stop::Suite(format!("socket option: {error}"));
         stream.set_nodelay(true).map_err(suite)?;
-        stream
-            .set_write_timeout(Some(stage.conditions.step))
-            .map_err(suite)?;
         Ok(Self {
             number,
             chunks: fastrand::Rng::with_seed(stage.conditions.seed),
@@ -296,6 +305,9 @@ impl Wire {
             if let Err(shortfall) = self.receive(deadline, began) {
                 return shortfall;
             }
+            if self.inbox.len() > LONGEST_REST {
+                return Shortfall::Endless(self.inbox.len());
+            }
         }
         Shortfall::Silent(began.elapsed())
     }
@@ -307,7 +319,10 @@ impl Wire {
         self.flush();
         let began = Instant::now();
         let deadline = self.stage.deadline();
-        while Instant::now() < deadline && self.receive(Instant::now() + MOMENT, began).is_ok() {}
+        while Instant::now() < deadline
+            && self.inbox.len() <= LONGEST_REST
+            && self.receive(Instant::now() + MOMENT, began).is_ok()
+        {}
     }
 
     /// Sends as much as the peer takes without being read from, in the background of the kernel alone.

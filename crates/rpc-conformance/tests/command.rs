@@ -188,7 +188,7 @@ fn no_peer_is_3() {
     let arguments = [
         "tracker", "--cmd", "false", "--only", PASSING, "--report", &report_to,
     ];
-    expect(&run(&arguments), 3, "accepted no connection");
+    expect(&run(&arguments), 3, "\"false\" ended");
     let cases = report(&folder.path("none.json")).cases;
     assert_eq!(
         cases.iter().map(|case| case.status).collect::<Vec<_>>(),

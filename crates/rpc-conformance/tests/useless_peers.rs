@@ -145,3 +145,28 @@ fn every_case_for_servers_can_fail() {
     let unfailing = unfailing(target, &peers);
     assert!(unfailing.is_empty(), "{unfailing:?}");
 }
+
+#[test]
+fn every_case_for_clients_can_fail() {
+    // One that is done at once, one that fails at once, one that does nothing, and one that never stops
+    // saying the same.
+    let commands = ["true", "false", "sleep 100", "yes"];
+    let options = Options::default().with_slow(0.01).with_jobs(8);
+    for command in commands {
+        let target = Target::Client {
+            command: command.to_owned(),
+        };
+        let run = run(&target, &options, &|_, _| ()).unwrap();
+        assert!(!run.cases.is_empty());
+        for case in run.cases {
+            assert!(
+                case.failed_check().is_some(),
+                "{command}: {} {:?} {}",
+                case.id,
+                case.status,
+                case.note
+            );
+            assert!(case.milliseconds < 20_000, "{command}: {}", case.id);
+        }
+    }
+}

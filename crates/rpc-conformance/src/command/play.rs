@@ -11,13 +11,14 @@ use anyhow::{Context as _, anyhow};
 use rpc_conformance::broken::defects;
 use rpc_conformance::lists::{Excuses, List, write_known_failures};
 use rpc_conformance::{
-    Chunking, FrozenSet, Options, Played, Role, RunError, Selection, Status, Target, replay,
+    Chunking, FrozenSet, Options, PeerError, Played, Role, RunError, Selection, Status, Target,
+    replay,
 };
 
 use super::arguments::{ListArguments, PlayingArguments, RunArguments, SelectionArguments};
 use super::output::{Format, Reports, record, show};
 use super::progress::Progress;
-use super::{Failure, NO_PEER, USAGE, list, read, read_run, suite, usage, write};
+use super::{Failure, NO_PEER, SUITE, USAGE, list, read, read_run, suite, usage, write};
 
 pub(super) fn run(
     target: Option<Target>,
@@ -122,6 +123,10 @@ fn spoilt_or_replayed(
 /// The status of the command where there was no run.
 pub(super) fn status(error: &RunError) -> u8 {
     match error {
+        RunError::Peer {
+            source: PeerError::Interrupted,
+            ..
+        } => SUITE,
         RunError::Peer { .. } => NO_PEER,
         RunError::Command { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             NO_PEER
@@ -258,6 +263,7 @@ pub(super) fn stop_when_interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let seen = Arc::clone(&stop);
     let handler = move || {
         if seen.swap(true, Ordering::Relaxed) {
+            rpc_conformance::kill_peers();
             std::process::exit(super::SUITE.into());
         }
     };

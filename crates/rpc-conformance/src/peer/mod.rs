@@ -6,10 +6,13 @@ mod used;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use process::Process;
+pub use process::kill_peers;
 pub use used::Used;
 
 use crate::broken::{Defect, Relay};
@@ -59,37 +62,77 @@ pub enum PeerError {
     /// There is no socket for the relay that spoils the peer.
     #[error("no relay")]
     Relay(#[source] std::io::Error),
-    /// The command was started but accepted no connection in time.
-    #[error("{command:?} accepted no connection within {waited:.0?}; its last words: {stderr}")]
+    /// The command was started but accepted no connection: it ended, said nothing of where it listens, or
+    /// took too long.
+    #[error("{command:?} {instead} after {waited:.1?}{}", last_words(.stderr))]
     NotReady {
         /// The command.
         command: String,
+        /// What it did instead.
+        instead: &'static str,
         /// How long it was waited for.
         waited: Duration,
         /// The end of its standard error.
         stderr: String,
     },
+    /// The run was to stop while the peer was waited for.
+    #[error("interrupted while the peer was waited for")]
+    Interrupted,
+}
+
+fn last_words(stderr: &str) -> String {
+    match stderr {
+        "" => String::new(),
+        words => format!("; its last words: {words}"),
+    }
+}
+
+/// How a peer is started and waited for.
+#[derive(Debug, Clone)]
+pub(crate) struct Care {
+    /// The key that a server is told.
+    pub(crate) key: String,
+    /// How long it may take until it accepts connections.
+    pub(crate) patience: Duration,
+    /// What is put in the way to it.
+    pub(crate) defect: Option<&'static Defect>,
+    /// Once this is set it is not waited for any longer.
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 /// A peer that can be connected to.
 #[derive(Debug)]
 pub(crate) struct Running {
     peer: Peer,
-    key: String,
-    patience: Duration,
-    /// What is put in the way to it.
-    defect: Option<&'static Defect>,
+    care: Care,
     current: Mutex<Current>,
 }
+
+/// Which of the processes that were started one after the other it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Life(u64);
 
 #[derive(Debug)]
 struct Current {
     addr: SocketAddr,
     process: Option<Process>,
     relay: Option<Relay>,
+    life: Life,
+    /// Why it could not be started again.
+    gone: Option<String>,
 }
 
 impl Current {
+    fn at(addr: SocketAddr, process: Option<Process>) -> Self {
+        Self {
+            addr,
+            process,
+            relay: None,
+            life: Life(0),
+            gone: None,
+        }
+    }
+
     /// Puts a relay with this defect in the way.
     fn spoilt(mut self, defect: Option<&'static Defect>) -> Result<Self, PeerError> {
         if let Some(defect) = defect {
@@ -101,34 +144,20 @@ impl Current {
 }
 
 impl Running {
-    /// Finds or starts the peer. A process may take `patience` until it accepts connections.
-    pub(crate) fn new(
-        peer: &Peer,
-        key: &str,
-        patience: Duration,
-        defect: Option<&'static Defect>,
-    ) -> Result<Self, PeerError> {
+    /// Finds or starts the peer.
+    pub(crate) fn new(peer: &Peer, care: Care) -> Result<Self, PeerError> {
         let current = match peer {
             Peer::Running(address) => {
                 let addr = resolve(address)?;
-                reach(addr, patience).map_err(|source| PeerError::Unreachable {
-                    address: address.clone(),
-                    source,
-                })?;
-                Current {
-                    addr,
-                    process: None,
-                    relay: None,
-                }
+                reach(addr, address, &care)?;
+                Current::at(addr, None)
             }
-            Peer::Command(command) => start(command, key, patience)?,
+            Peer::Command(command) => start(command, &care)?,
         };
         Ok(Self {
             peer: peer.clone(),
-            key: key.to_owned(),
-            patience,
-            defect,
-            current: Mutex::new(current.spoilt(defect)?),
+            current: Mutex::new(current.spoilt(care.defect)?),
+            care,
         })
     }
 
@@ -142,23 +171,43 @@ impl Running {
         matches!(self.peer, Peer::Command(_))
     }
 
-    /// Starts the peer anew, in place of one that ended or does not answer; one that the suite did not
-    /// start has to come back by itself.
-    pub(crate) fn again(&self) -> Result<(), PeerError> {
+    /// Which process it is at this time.
+    pub(crate) fn life(&self) -> Life {
+        self.lock().life
+    }
+
+    /// How its process ended, if it did.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        self.lock().process.as_mut()?.ended()
+    }
+
+    /// Why there is no peer any more, if it could not be started again.
+    pub(crate) fn gone(&self) -> Option<String> {
+        self.lock().gone.clone()
+    }
+
+    /// Starts the peer anew, in place of one that ended or does not answer, unless another case has done
+    /// that since `life`. One that the suite did not start has to come back by itself.
+    pub(crate) fn again(&self, life: Life) -> Result<(), PeerError> {
         let mut current = self.lock();
-        match &self.peer {
-            Peer::Running(address) => {
-                reach(current.addr, self.patience).map_err(|source| PeerError::Unreachable {
-                    address: address.clone(),
-                    source,
-                })
-            }
+        if current.life != life {
+            return Ok(());
+        }
+        let again = match &self.peer {
+            Peer::Running(address) => reach(current.addr, address, &self.care),
             Peer::Command(command) => {
                 current.process = None;
-                *current = start(command, &self.key, self.patience)?.spoilt(self.defect)?;
-                Ok(())
+                let started = start(command, &self.care);
+                started
+                    .and_then(|started| started.spoilt(self.care.defect))
+                    .map(|started| *current = started)
             }
+        };
+        current.life = Life(life.0 + 1);
+        if let Err(error) = &again {
+            current.gone = Some(format!("the peer does not come back: {error}"));
         }
+        again
     }
 
     /// The last lines of its standard error.
@@ -191,7 +240,22 @@ fn resolve(address: &str) -> Result<SocketAddr, PeerError> {
         })
 }
 
-fn start(command: &str, key: &str, patience: Duration) -> Result<Current, PeerError> {
+fn start(command: &str, care: &Care) -> Result<Current, PeerError> {
+    let started = start_once(command, care);
+    match &started {
+        // Somebody may have taken the port that was free a moment ago.
+        Err(PeerError::NotReady { instead, .. })
+            if *instead == ENDED && command.contains("{port}") =>
+        {
+            start_once(command, care)
+        }
+        _ => started,
+    }
+}
+
+const ENDED: &str = "ended";
+
+fn start_once(command: &str, care: &Care) -> Result<Current, PeerError> {
     let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let failed = |source| PeerError::Start {
         command: command.to_owned(),
@@ -206,47 +270,60 @@ fn start(command: &str, key: &str, patience: Duration) -> Result<Current, PeerEr
     let given = [
         ("{host}", host.to_string()),
         ("{port}", shown),
-        ("{key}", key.to_owned()),
+        ("{key}", care.key.clone()),
     ];
     let words = words(command, &given).map_err(failed)?;
     let mut process = Process::start(&words, &[]).map_err(failed)?;
     let began = Instant::now();
-    let not_ready = |process: &Process| PeerError::NotReady {
-        command: command.to_owned(),
-        waited: began.elapsed(),
-        stderr: process.stderr().join("\n"),
-    };
-    let addr = match port {
-        Some(port) => SocketAddr::new(host, port),
-        None => process
-            .listening_on(began + patience)
-            .ok_or_else(|| not_ready(&process))?,
-    };
-    while began.elapsed() < patience && !process.has_ended() {
-        if TcpStream::connect_timeout(&addr, patience).is_ok() {
-            return Ok(Current {
-                addr,
-                process: Some(process),
-                relay: None,
-            });
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    let mut addr = port.map(|port| SocketAddr::new(host, port));
+    loop {
+        // First whether it runs, so that an answer is its own.
+        let has_ended = process.ended().is_some();
+        addr = addr.or_else(|| process.listening_on(began + LOOK));
+        let answers = addr.filter(|addr| TcpStream::connect_timeout(addr, MOMENT).is_ok());
+        let instead = match (answers, addr) {
+            _ if has_ended => ENDED,
+            (Some(addr), _) => return Ok(Current::at(addr, Some(process))),
+            _ if care.stop.load(Ordering::Relaxed) => return Err(PeerError::Interrupted),
+            _ if began.elapsed() < care.patience => {
+                std::thread::sleep(LOOK);
+                continue;
+            }
+            (None, None) => "did not print \"listening on HOST:PORT\"",
+            (None, Some(_)) => "accepted no connection",
+        };
+        return Err(PeerError::NotReady {
+            command: command.to_owned(),
+            instead,
+            waited: began.elapsed(),
+            stderr: process.stderr().join("\n"),
+        });
     }
-    Err(not_ready(&process))
 }
+
+/// Between two looks whether a peer is ready.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long one attempt to connect may take: an interrupt is noticed between two.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// A port that was free a moment ago.
 fn free_port(host: IpAddr) -> std::io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
-fn reach(addr: SocketAddr, patience: Duration) -> std::io::Result<()> {
+fn reach(addr: SocketAddr, address: &str, care: &Care) -> Result<(), PeerError> {
     let began = Instant::now();
     loop {
-        match TcpStream::connect_timeout(&addr, patience) {
+        match TcpStream::connect_timeout(&addr, MOMENT.min(care.patience)) {
             Ok(_) => return Ok(()),
-            Err(error) if began.elapsed() >= patience => return Err(error),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            Err(_) if care.stop.load(Ordering::Relaxed) => return Err(PeerError::Interrupted),
+            Err(source) if began.elapsed() >= care.patience => {
+                return Err(PeerError::Unreachable {
+                    address: address.to_owned(),
+                    source,
+                });
+            }
+            Err(_) => std::thread::sleep(LOOK),
         }
     }
 }
@@ -271,8 +348,14 @@ pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
 impl Tail {
     /// Lines that are kept.
     const KEPT: usize = 20;
+    /// Characters of a line that are kept.
+    const OF_LINE: usize = 2000;
 
-    pub(crate) fn push(&self, line: String) {
+    pub(crate) fn push(&self, mut line: String) {
+        if let Some((end, _)) = line.char_indices().nth(Self::OF_LINE) {
+            line.truncate(end);
+            line.shrink_to_fit();
+        }
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == Self::KEPT {
             lines.pop_front();

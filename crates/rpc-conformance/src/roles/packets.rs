@@ -12,7 +12,7 @@ use crate::wire::{Shortfall, Wire};
 /// Bytes of a packet's length.
 const LENGTH: usize = 8;
 /// The longest packet that the suite takes, in bytes.
-const LONGEST: u64 = 512 << 20;
+const LONGEST: u64 = 128 << 20;
 
 /// A connection on which packets pass.
 #[derive(Debug)]

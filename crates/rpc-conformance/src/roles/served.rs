@@ -236,15 +236,6 @@ impl Served {
         self.packets.packet(check)
     }
 
-    /// Takes the call of a function, and gives its handle and all its arguments.
-    pub(crate) fn call(&mut self, check: &str) -> Outcome<(u64, Vec<OwnedValue>)> {
-        let came = self.packets.packet(check)?;
-        let found = called(&came);
-        self.packets
-            .came_check(check, found.is_some(), "a call", None, &came)?;
-        found.ok_or(Stop::Failed)
-    }
-
     /// Answers by nothing.
     pub(crate) fn void(&mut self) -> Outcome {
         self.packets.send(&Packet::void())

@@ -68,6 +68,7 @@ impl Server {
     /// Sees that the server serves the next client after what was tried before (8.2.3). One that does not
     /// is started again where the suite can do that: what is tried next is not to be blamed for it.
     pub(crate) fn recovered(&self, check: &str) -> Outcome {
+        let life = self.running.life();
         // A server that is alive needs a moment.
         let apart = self.apart(self.stage.conditions.step / 5);
         if apart.expect_alive().is_ok() {
@@ -81,7 +82,7 @@ impl Server {
         if !self.running.is_ours() {
             return Err(failed);
         }
-        let again = self.running.again();
+        let again = self.running.again(life);
         again.map_err(|error| Stop::Suite(format!("the server does not come back: {error}")))
     }
 

@@ -123,6 +123,21 @@ impl Tracker {
         })
     }
 
+    /// Gives the tracker the time to notice that somebody who waited has gone. What it read last on one
+    /// connection says nothing of another, so its counts are looked at; where they do not tell (2.6.6), it
+    /// has had a moment.
+    pub(crate) fn time_to_notice(&self, key: &str, pending: u64) -> Outcome {
+        let over = Instant::now() + self.stage.conditions.step / 20;
+        while Instant::now() < over {
+            let waiting = self.counts(key)?["pending"].as_u64().unwrap_or(0);
+            if waiting == pending {
+                break;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        Ok(())
+    }
+
     /// Asks again and again until something holds, for as long as a step may take.
     pub(crate) fn until(
         &self,
@@ -287,7 +302,9 @@ impl TrackerWire {
         let silent_before = self.wire.peek(1).err();
         match silent_before {
             Some(Shortfall::Ended(_)) => return (Some(Reaction::Ends), String::new()),
-            Some(Shortfall::Silent(_)) => return (Some(Reaction::Nothing), String::new()),
+            Some(Shortfall::Silent(_) | Shortfall::Endless(_)) => {
+                return (Some(Reaction::Nothing), String::new());
+            }
             None => {}
         }
         match self.frame_text() {

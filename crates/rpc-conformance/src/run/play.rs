@@ -11,7 +11,7 @@ use super::probe::Probed;
 use super::{Options, Target, guarded};
 use crate::broken::Defect;
 use crate::case::{Case, Level, Play, Role, Tag};
-use crate::peer::{Peer, PeerError, Running, words};
+use crate::peer::{Care, Life, Peer, PeerError, Running, words};
 use crate::replay::Replay;
 use crate::results::{PeerInfo, Played, Status};
 use crate::roles::{Client, Server, Tracker};
@@ -46,7 +46,13 @@ pub(super) enum NoPeer {
 impl Under {
     pub(super) fn new(target: &Target, options: &Options) -> Result<Self, NoPeer> {
         let run = |peer: &Peer, key: &str| {
-            Running::new(peer, key, options.patience, options.defect).map_err(NoPeer::Peer)
+            let care = Care {
+                key: key.to_owned(),
+                patience: options.patience,
+                defect: options.defect,
+                stop: Arc::clone(&options.stop),
+            };
+            Running::new(peer, care).map_err(NoPeer::Peer)
         };
         Ok(match target {
             Target::Tracker(peer) => Self::Tracker(run(peer, "")?, peer.clone()),
@@ -89,13 +95,21 @@ impl Under {
             let note = format!("the server has no function {missing}");
             return unplayed(Status::Unsupported, &note);
         }
+        if let Some(why) = self.running().and_then(Running::gone) {
+            return unplayed(Status::NotRun, &why);
+        }
         let (mut outcome, mut stage, mut began) = self.once(case, conditions);
         if matches!(outcome, Err(Stop::Suite(_))) && self.revive(&stage).is_err() {
+            if let Some(why) = self.running().and_then(Running::gone) {
+                return unplayed(Status::NotRun, &why);
+            }
             // An earlier case may have been the end of the peer without showing it.
             (outcome, stage, began) = self.once(case, conditions);
         }
         let mut stderr = Vec::new();
-        if outcome.is_err() || case.has(Tag::Hostile) || case.has(Tag::Spoils) {
+        let ended = self.running().and_then(Running::ended);
+        let is_hostile = case.has(Tag::Hostile) || case.has(Tag::Spoils);
+        if outcome.is_err() || is_hostile || ended.is_some() {
             stderr = self.running().map(Running::stderr).unwrap_or_default();
             let survived = if case.has(Tag::Spoils) {
                 self.restart()
@@ -169,6 +183,8 @@ impl Under {
     /// Sees that the peer still serves others; if not, that is a check that does not hold, and the peer
     /// is started again.
     fn revive(&self, stage: &Arc<Stage>) -> Outcome {
+        let life = self.running().map(Running::life);
+        let ended = self.running().and_then(Running::ended);
         // On a stage of its own, whose deadline is not used up, and whose checks nobody has to read.
         let apart = Stage::new(stage.case, stage.conditions.clone());
         let alive = match self {
@@ -179,17 +195,26 @@ impl Under {
         if alive.is_ok() {
             return Ok(());
         }
-        let found = apart.first_failure();
+        let found = match ended {
+            Some(status) => format!("the process of the peer ended: {status}"),
+            None => apart.first_failure(),
+        };
         let failed = stage.fail(SURVIVES, "a peer that serves the next one", found);
         // One that does not come back stands in the way of the cases behind; it is this one's fault.
-        let _ = self.restart();
+        let _ = self.again(life);
         Err(failed)
     }
 
     fn restart(&self) -> Outcome {
-        match self.running().map(Running::again) {
-            Some(Err(error)) => Err(Stop::Suite(format!("the peer does not come back: {error}"))),
-            _ => Ok(()),
+        self.again(self.running().map(Running::life))
+    }
+
+    fn again(&self, life: Option<Life>) -> Outcome {
+        match self.running().zip(life) {
+            Some((running, life)) => running
+                .again(life)
+                .map_err(|error| Stop::Suite(format!("the peer does not come back: {error}"))),
+            None => Ok(()),
         }
     }
 
@@ -296,9 +321,10 @@ pub(super) fn unplayed(case: &Case, chunking: Chunking, status: Status, note: &s
 }
 
 fn judged(case: &Case, outcome: Outcome, checks: &[Check]) -> (Status, String) {
-    // That the next client is served has cases of its own, which bind more.
+    // That the next client is served whatever one sends has cases of its own, which bind more.
     let mut missed = checks.iter().filter(|check| !check.holds).peekable();
     if case.role() == Role::Server
+        && case.has(Tag::Hostile)
         && matches!(outcome, Ok(()) | Err(Stop::Failed))
         && missed.peek().is_some()
         && missed.all(Check::is_survival)

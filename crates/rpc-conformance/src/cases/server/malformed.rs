@@ -74,7 +74,7 @@ pub(super) const CASES: &[Case] = &[
             "A session that waits for it keeps the device from others.",
         )
         .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-022", Level::Should, "4.3.6", garbage)
+    Case::server("SRV-BAD-022", Level::Must, "4.3.6", garbage)
         .about(
             "Random bytes in place of a packet's contents end the session or are refused.",
             "There is always one more way to be wrong.",
@@ -86,7 +86,7 @@ pub(super) const CASES: &[Case] = &[
             "There is no session yet that could say what it means.",
         )
         .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-024", Level::Should, "8.2.6", cut_off)
+    Case::server("SRV-BAD-024", Level::Must, "8.2.6", cut_off)
         .about(
             "A packet that is cut off by the client's end is not answered, and the connection is closed.",
             "Half of a request is none; and who waits for the rest keeps the device.",

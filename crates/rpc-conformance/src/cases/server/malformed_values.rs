@@ -83,7 +83,7 @@ pub(super) const CASES: &[Case] = &[
             "How long they are is not known, so that nothing behind them can be read.",
         )
         .tags(&[Tag::Hostile]),
-    Case::server("SRV-BAD-015", Level::Should, "4.3.8", unknown_inner_types)
+    Case::server("SRV-BAD-015", Level::Should, "4.3.12", unknown_inner_types)
         .about(
             "A text or an object with another inner type index is refused.",
             "How long it is is not known.",

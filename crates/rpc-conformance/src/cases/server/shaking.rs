@@ -132,7 +132,7 @@ pub(super) const CASES: &[Case] = &[
         "The length of a key that is not ASCII counts its bytes.",
         "Who counts characters takes the last bytes of the key for a packet.",
     ),
-    Case::server("SRV-HELLO-026", Level::Must, "3.1.1", nothing_said).about(
+    Case::server("SRV-HELLO-026", Level::Must, "3.1.8", nothing_said).about(
         "A connection that ends without a word is closed without an answer.",
         "Health checks connect, and look no further.",
     ),

@@ -92,7 +92,14 @@ pub(super) const CASES: &[Case] = &[
         .tags(&[Tag::Slow]),
 ];
 
-const TIMEOUT: &str = " -timeout=1";
+/// A timeout of a second, or more where the server is to be given more time.
+fn seconds(server: &Server) -> u64 {
+    (server.stage.conditions.step.as_secs() / 5).max(1)
+}
+
+fn timeout(server: &Server) -> String {
+    format!(" -timeout={}", seconds(server))
+}
 
 /// Reads until the session ends; gives the text of the last exception.
 fn expect_end(session: &mut Session, check: &str) -> Outcome<Option<String>> {
@@ -115,7 +122,7 @@ fn expect_end(session: &mut Session, check: &str) -> Outcome<Option<String>> {
 }
 
 fn idle_session_ends(server: &Server) -> Outcome {
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     expect_end(&mut session, "ended").map(drop)
 }
 
@@ -131,7 +138,7 @@ fn expect_reason(session: &mut Session) -> Outcome {
 }
 
 fn says_why(server: &Server) -> Outcome {
-    expect_reason(&mut server.constructed(TIMEOUT, Vec::new())?)
+    expect_reason(&mut server.constructed(&timeout(server), Vec::new())?)
 }
 
 /// A function that does not return before the session ends.
@@ -156,14 +163,14 @@ fn endless_function(session: &mut Session) -> Outcome<u64> {
 }
 
 fn busy_session_ends(server: &Server) -> Outcome {
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     let endless = endless_function(&mut session)?;
     session.send_call(endless, vec![Value::Int(1)])?;
     expect_end(&mut session, "ended").map(drop)
 }
 
 fn next_one_is_served(server: &Server) -> Outcome {
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     expect_end(&mut session, "ended")?;
     server.expect_alive()
 }
@@ -205,7 +212,7 @@ fn zero_is_none(server: &Server) -> Outcome {
 fn whole_packets(server: &Server) -> Outcome {
     const LEN: u64 = 16 << 20;
     const FILLING: u8 = 0x5a;
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     let tensor = session.allocate(&[LEN.cast_signed()], DataType::UINT8)?;
     session.upload("fill", &tensor, &vec![FILLING; 16 << 20])?;
     // More replies than there is room for: the server is in the middle of one when the time is up.
@@ -215,7 +222,7 @@ fn whole_packets(server: &Server) -> Outcome {
             nbytes: LEN,
         })?;
     }
-    std::thread::sleep(Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(seconds(server) * 1000 + 500));
     let is_filling = |bytes: &[u8]| bytes.iter().all(|&byte| byte == FILLING);
     let stage = session.stage();
     loop {
@@ -254,18 +261,18 @@ fn fractions(server: &Server) -> Outcome {
 }
 
 fn before_the_session(server: &Server) -> Outcome {
-    let packets = server.shaken(TIMEOUT)?;
+    let packets = server.shaken(&timeout(server))?;
     expect_end(&mut Session { packets }, "ended").map(drop)
 }
 
 fn requests_do_not_help(server: &Server) -> Outcome {
-    // Far behind the timeout, and far ahead of what a session without one may take.
-    const LONG: Duration = Duration::from_secs(4);
     const PAUSE: Duration = Duration::from_millis(50);
+    // Far behind the timeout.
+    let long = Duration::from_secs(seconds(server) * 4);
     let began = Instant::now();
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     let stage = session.stage();
-    while began.elapsed() < LONG {
+    while began.elapsed() < long {
         let name = "conformance.no_such_function".into();
         let request = Packet::Syscall(Syscall::GetGlobalFunc { name });
         session.packets.send(&request)?;
@@ -277,13 +284,13 @@ fn requests_do_not_help(server: &Server) -> Outcome {
         }
         std::thread::sleep(PAUSE);
     }
-    let found = format_args!("replies for {LONG:?}");
-    Err(stage.fail("ended", "the end of the session after a second", found))
+    let found = format_args!("replies for {long:?}");
+    Err(stage.fail("ended", "the end of the session at its timeout", found))
 }
 
 fn replies_come_first(server: &Server) -> Outcome {
     const REPLIES: i64 = 3;
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     let addone = session.function("rpc.test.addone")?;
     let endless = endless_function(&mut session)?;
     // All is asked before the first reply is read.
@@ -302,7 +309,7 @@ fn replies_come_first(server: &Server) -> Outcome {
 }
 
 fn nothing_behind(server: &Server) -> Outcome {
-    let mut session = server.constructed(TIMEOUT, Vec::new())?;
+    let mut session = server.constructed(&timeout(server), Vec::new())?;
     loop {
         let came = session.packets.packet("packet")?;
         if matches!(came.packet, Packet::Exception { .. }) {

@@ -35,7 +35,7 @@ pub(super) const CASES: &[Case] = &[
         "An update info without an address is taken, and summaries go on.",
         "Servers of old versions send none.",
     ),
-    Case::tracker("TRK-INFO-008", Level::Must, "2.4.9", again).about(
+    Case::tracker("TRK-INFO-008", Level::Must, "2.4.12", again).about(
         "A second update info replaces the first.",
         "A proxy says anew which keys are behind it whenever that changes.",
     ),

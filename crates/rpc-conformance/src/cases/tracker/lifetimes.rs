@@ -136,9 +136,7 @@ fn next_is_served(tracker: &Tracker, go: fn(TrackerWire)) -> Outcome {
     let mut second = tracker.asking(&key, 1)?;
     tracker.until_counts("second-waits", &key, 0, 2)?;
     go(first);
-    // What the first had to say is read before what comes later on another connection is not certain,
-    // so its going is waited for where a tracker shows it; where it does not, the put finds it out.
-    tracker.expect_alive("barrier")?;
+    tracker.time_to_notice(&key, 1)?;
     let _server = tracker.device(&key, 9090, "m")?;
     second.expect_grant("second-is-served", "m")
 }
@@ -156,7 +154,7 @@ fn all_have_gone(tracker: &Tracker) -> Outcome {
     let waiting = [tracker.asking(&key, 1)?, tracker.asking(&key, 2)?];
     tracker.until_counts("they-wait", &key, 0, 2)?;
     drop(waiting);
-    tracker.expect_alive("barrier")?;
+    tracker.time_to_notice(&key, 0)?;
     let mut server = tracker.device(&key, 9090, "m")?;
     server.send(&json!([7]));
     server.expect("still-pending", &json!(["m"]))?;
@@ -190,7 +188,7 @@ fn half_closed_client(tracker: &Tracker) -> Outcome {
     tracker.until_counts("one-waits", &key, 0, 1)?;
     half.wire.finish();
     let mut next = tracker.asking(&key, 1)?;
-    tracker.expect_alive("barrier")?;
+    tracker.time_to_notice(&key, 1)?;
     let _server = tracker.device(&key, 9090, "m")?;
     next.expect_grant("the-next-is-served", "m")
 }
@@ -223,7 +221,7 @@ fn high_priority_goes(tracker: &Tracker) -> Outcome {
         tracker.until_counts("waits", &key, 0, before)?;
     }
     drop(waiting.remove(1));
-    tracker.expect_alive("barrier")?;
+    tracker.time_to_notice(&key, 4)?;
     let mut server = tracker.greeted()?;
     // Without the second they are 1, 3, 3 and 2.
     for (turn, place) in [1, 2, 3, 0].into_iter().enumerate() {

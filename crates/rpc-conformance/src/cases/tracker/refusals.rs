@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case] = &[
             "Who is granted such a device cannot use it.",
         )
         .tags(&[Tag::Hostile]),
-    Case::tracker("TRK-BAD-006", Level::Should, "2.3.2", keys_of_other_types)
+    Case::tracker("TRK-BAD-006", Level::Should, "2.3.9", keys_of_other_types)
         .about(
             "Keys and match keys that are no texts are refused.",
             "A key that no text equals is a queue that nobody can reach.",
@@ -79,7 +79,7 @@ pub(super) const CASES: &[Case] = &[
         "One that cannot be compared breaks the queue for those who wait already.",
     )
     .tags(&[Tag::Hostile]),
-    Case::tracker("TRK-BAD-012", Level::Should, "2.5.12", not_a_number)
+    Case::tracker("TRK-BAD-012", Level::Should, "2.5.13", not_a_number)
         .about(
             "NaN as priority is refused.",
             "It is neither greater nor smaller than others: the queue has no order any more.",
@@ -108,7 +108,7 @@ pub(super) const CASES: &[Case] = &[
         "A tracker that waits for it to read stops the farm.",
     )
     .tags(&[Tag::Hostile, Tag::Large]),
-    Case::tracker("TRK-BAD-016", Level::Should, "2.3.1", code_that_is_a_bool)
+    Case::tracker("TRK-BAD-016", Level::Should, "2.3.10", code_that_is_a_bool)
         .about(
             "`[true]` is refused.",
             "It is no number, although some languages take it for 1.",

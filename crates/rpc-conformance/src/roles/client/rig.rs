@@ -18,6 +18,8 @@ use crate::wire::{Wire, flush};
 
 /// Between two looks at who came and whether the client still runs.
 const LOOK: Duration = Duration::from_millis(1);
+/// Lines of a client that are read in one go. A script has tens of steps.
+const LINES: usize = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct Rig {
@@ -271,7 +273,7 @@ impl Rig {
     }
 
     fn has_ended(&mut self) -> bool {
-        let ended = self.process.has_ended();
+        let ended = self.process.ended().is_some();
         if ended {
             self.read_lines(Instant::now());
         }
@@ -380,7 +382,11 @@ impl Rig {
     }
 
     fn read_lines(&mut self, deadline: Instant) {
-        while let Some(text) = self.process.line(deadline) {
+        // One that never stops printing is not read for ever.
+        for _ in 0..LINES {
+            let Some(text) = self.process.line(deadline) else {
+                break;
+            };
             let note = What::Note(format!("printed {}", shortened(&text)));
             self.stage.happened(self.number, Direction::Received, note);
             if let Ok(line) = serde_json::from_str(&text) {
