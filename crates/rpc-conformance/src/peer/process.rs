@@ -188,9 +188,9 @@ fn lines(output: impl Read + Send + 'static, mut take: impl FnMut(String) + Send
 mod tests {
     use super::*;
 
-    fn shell(text: &str) -> Process {
+    fn shell(text: &str) -> io::Result<Process> {
         let words = ["sh", "-c", text].map(str::to_owned);
-        Process::start(&words, &[]).unwrap()
+        Process::start(&words, &[])
     }
 
     fn soon() -> Instant {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn lines_come_whole_and_without_their_ends() {
-        let mut process = shell("printf 'one\\r\\n\\n two'");
+        let mut process = shell("printf 'one\\r\\n\\n two'").unwrap();
         let lines: Vec<_> = std::iter::from_fn(|| process.line(soon())).collect();
         assert_eq!(lines, ["one", "", " two"]);
     }
@@ -208,7 +208,7 @@ mod tests {
     fn an_output_that_nobody_reads_takes_no_more_memory() {
         // Twice what is kept.
         let size = 2 * UNREAD;
-        let mut process = shell(&format!("head -c {size} /dev/zero | tr '\\0' x; exit 7"));
+        let mut process = shell(&format!("head -c {size} /dev/zero | tr '\\0' x; exit 7")).unwrap();
         let status = process.wait(soon()).unwrap();
         assert_eq!(status.code(), Some(7));
         let unread: usize = std::iter::from_fn(|| process.line(soon()))
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_line_that_says_no_address_is_passed_over() {
         let text = "echo listening on a hill; echo listening on 0.0.0.0:80; sleep 100";
-        let addr = shell(text).listening_on(soon());
+        let addr = shell(text).unwrap().listening_on(soon());
         assert_eq!(addr, Some("127.0.0.1:80".parse().unwrap()));
     }
 }

@@ -20,7 +20,7 @@ use crate::stage::{Check, Chunking, Conditions, Outcome, SURVIVES, Stage, Stop};
 /// The peer under test.
 #[derive(Debug)]
 pub(super) enum Under {
-    Tracker(Running, Peer),
+    Tracker(Arc<Running>, Peer),
     Server {
         running: Arc<Running>,
         peer: Peer,
@@ -52,12 +52,12 @@ impl Under {
                 defect: options.defect,
                 stop: Arc::clone(&options.stop),
             };
-            Running::new(peer, care).map_err(NoPeer::Peer)
+            Running::new(peer, care).map(Arc::new).map_err(NoPeer::Peer)
         };
         Ok(match target {
             Target::Tracker(peer) => Self::Tracker(run(peer, "")?, peer.clone()),
             Target::Server { peer, key } => Self::Server {
-                running: Arc::new(run(peer, key)?),
+                running: run(peer, key)?,
                 peer: peer.clone(),
                 key: key.clone(),
             },
