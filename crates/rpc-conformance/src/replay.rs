@@ -10,7 +10,7 @@ use rpc_recording::{Conversation, Direction, FileError, Kind, Message, Protocol}
 
 use crate::case::{Case, Level, Play, Role};
 use crate::roles::server::introduction;
-use crate::stage::{Check, Outcome, Stage, Stop};
+use crate::stage::{Outcome, Stage, Stop};
 use crate::wire::{Shortfall, Wire};
 
 /// The case that plays this file. It is kept until the program ends, as all cases are.
@@ -100,7 +100,7 @@ impl Replay<'_> {
         let check = format!("message-{}", message.i);
         let found = match (message.kind, read(wire, message.kind)) {
             (Kind::Close, Err(Shortfall::Ended(_))) => {
-                return self.stage.check(&check, true, "", "");
+                return self.stage.held(&check);
             }
             (_, Ok(found)) => found,
             (_, Err(short)) => return Err(self.stage.fail(&check, &message.note, short)),
@@ -116,22 +116,16 @@ impl Replay<'_> {
                 known.insert(message.bytes[range.clone()].to_vec(), found[range].to_vec());
             }
         }
-        self.stage.record(Check {
-            name: check,
-            holds: same,
-            expected: if same {
-                String::new()
-            } else {
-                message.note.clone()
-            },
-            found: if same {
-                String::new()
-            } else {
-                "other bytes".to_owned()
-            },
-            expected_hex: (!same).then(|| hex::encode(&message.bytes)),
-            found_hex: (!same).then(|| hex::encode(&found)),
-        })
+        match same {
+            true => self.stage.held(&check),
+            false => Err(self.stage.fail_with(
+                &check,
+                &message.note,
+                "other bytes".to_owned(),
+                Some(&message.bytes),
+                Some(&found),
+            )),
+        }
     }
 }
 

@@ -145,15 +145,23 @@ impl Stage {
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Outcome {
-        let words = |text: String| if holds { String::new() } else { text };
-        self.record(Check {
+        match holds {
+            true => self.held(name),
+            false => Err(self.fail(name, expected, found)),
+        }
+    }
+
+    /// An expectation that holds.
+    pub(crate) fn held(&self, name: &str) -> Outcome {
+        lock(&self.checks).push(Check {
             name: name.to_owned(),
-            holds,
-            expected: words(expected.to_string()),
-            found: words(found.to_string()),
+            holds: true,
+            expected: String::new(),
+            found: String::new(),
             expected_hex: None,
             found_hex: None,
-        })
+        });
+        Ok(())
     }
 
     /// A check that does not hold, as the reason to end the case.
@@ -163,10 +171,31 @@ impl Stage {
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Stop {
-        match self.check(name, false, expected, found) {
-            Err(stop) => stop,
-            Ok(()) => Stop::Failed,
-        }
+        self.fail_with(name, &expected.to_string(), found.to_string(), None, None)
+    }
+
+    /// The same with the bytes that were expected and that came, where they are known.
+    pub(crate) fn fail_with(
+        &self,
+        name: &str,
+        expected: &str,
+        found: String,
+        expected_bytes: Option<&[u8]>,
+        found_bytes: Option<&[u8]>,
+    ) -> Stop {
+        let digits = |bytes: Option<&[u8]>| {
+            let bytes = bytes?;
+            Some(hex::encode(&bytes[..bytes.len().min(SHOWN)]))
+        };
+        lock(&self.checks).push(Check {
+            name: name.to_owned(),
+            holds: false,
+            expected: shortened(expected.to_owned()),
+            found: shortened(found),
+            expected_hex: digits(expected_bytes),
+            found_hex: digits(found_bytes),
+        });
+        Stop::Failed
     }
 
     /// The first check that did not hold, in words.
@@ -177,15 +206,6 @@ impl Stage {
             || "no connection".to_owned(),
             |check| format!("{}: {}", check.name, check.found),
         )
-    }
-
-    /// The same, with what was expected and found already put together.
-    pub(crate) fn record(&self, mut check: Check) -> Outcome {
-        check.expected = shortened(check.expected);
-        check.found = shortened(check.found);
-        let holds = check.holds;
-        lock(&self.checks).push(check);
-        if holds { Ok(()) } else { Err(Stop::Failed) }
     }
 
     /// A connection that the suite makes.
@@ -222,6 +242,8 @@ impl Stage {
     }
 }
 
+/// Bytes of a message that a report shows.
+const SHOWN: usize = 4096;
 /// The longest text of a check that a report has, in bytes.
 const WORDS: usize = 1000;
 

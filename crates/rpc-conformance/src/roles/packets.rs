@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rpc_proto::packet::{Frame, scan};
 use rpc_proto::{Dialect, Limits, Packet};
 
-use crate::stage::{Check, Outcome, Stage, Stop};
+use crate::stage::{Outcome, Stage, Stop};
 use crate::transcript::End;
 use crate::wire::{Shortfall, Wire};
 
@@ -88,7 +88,7 @@ impl PacketWire {
     pub(crate) fn packet(&mut self, check: &str) -> Outcome<Came> {
         match self.receive() {
             Ok(came) => {
-                self.stage().check(check, true, "", "")?;
+                self.stage().held(check)?;
                 Ok(came)
             }
             Err(none) => Err(self.no_packet(check, "a packet", None, &none)),
@@ -124,25 +124,12 @@ impl PacketWire {
         expected_bytes: Option<&[u8]>,
         came: &Came,
     ) -> Outcome {
-        let shown = &came.bytes[..came.bytes.len().min(SHOWN)];
-        self.wire.stage().record(Check {
-            name: check.to_owned(),
-            holds,
-            expected: if holds {
-                String::new()
-            } else {
-                expected.to_owned()
-            },
-            found: if holds {
-                String::new()
-            } else {
-                format!("{:?}", came.packet)
-            },
-            expected_hex: expected_bytes
-                .filter(|_| !holds)
-                .map(|bytes| hex::encode(&bytes[..bytes.len().min(SHOWN)])),
-            found_hex: (!holds).then(|| hex::encode(shown)),
-        })
+        let stage = self.wire.stage();
+        if holds {
+            return stage.held(check);
+        }
+        let found = format!("{:?}", came.packet);
+        Err(stage.fail_with(check, expected, found, expected_bytes, Some(&came.bytes)))
     }
 
     /// The failure of a check that waited for a packet.
@@ -153,19 +140,13 @@ impl PacketWire {
         expected_bytes: Option<&[u8]>,
         none: &NoPacket,
     ) -> Stop {
-        let found_hex = match none {
-            NoPacket::Malformed(bytes, _) => Some(hex::encode(&bytes[..bytes.len().min(SHOWN)])),
+        let found_bytes = match none {
+            NoPacket::Malformed(bytes, _) => Some(bytes.as_slice()),
             NoPacket::Short(_) => None,
         };
-        let recorded = self.wire.stage().record(Check {
-            name: check.to_owned(),
-            holds: false,
-            expected: expected.to_owned(),
-            found: none.to_string(),
-            expected_hex: expected_bytes.map(|bytes| hex::encode(&bytes[..bytes.len().min(SHOWN)])),
-            found_hex,
-        });
-        recorded.err().unwrap_or(Stop::Failed)
+        let found = none.to_string();
+        let stage = self.wire.stage();
+        stage.fail_with(check, expected, found, expected_bytes, found_bytes)
     }
 
     /// Checks that the peer ends the connection, and says nothing before but perhaps that it shuts down.
@@ -180,7 +161,7 @@ impl PacketWire {
                     self.came_check(check, false, "the end of the connection", None, &came)?;
                 }
                 Err(NoPacket::Short(Shortfall::Ended(end))) => {
-                    self.stage().check(check, true, "", "")?;
+                    self.stage().held(check)?;
                     return Ok(end);
                 }
                 Err(none) => {
@@ -202,9 +183,6 @@ impl PacketWire {
         self.stage().check(check, holds, "nothing yet", found)
     }
 }
-
-/// Bytes of a packet that a report shows.
-const SHOWN: usize = 4096;
 
 /// What the suite takes and sends is bounded by [`LONGEST`] alone.
 fn limits() -> Limits {

@@ -11,13 +11,10 @@ use rpc_proto::{BulkKind, Dialect, Limits, OwnedValue, Packet, Returned, Value, 
 use socket2::{Domain, SockRef, Socket, Type};
 
 use super::packets::{Came, PacketWire};
-use super::server::introduction;
+use super::server::{introduction, key_text};
 use crate::stage::{Outcome, Stage, Stop};
 use crate::transcript::End;
-use crate::wire::{Shortfall, Wire};
-
-/// The longest key that the suite takes from a peer, in bytes.
-const LONGEST_KEY: usize = 64 * 1024;
+use crate::wire::Wire;
 
 /// A port on which the suite waits for the peer under test.
 #[derive(Debug)]
@@ -97,7 +94,7 @@ impl Listening {
     pub(crate) fn accept(&self, check: &str) -> Outcome<Wire> {
         match Wire::accept(&self.stage, &self.listener, self.as_whom)? {
             Ok(wire) => {
-                self.stage.check(check, true, "", "")?;
+                self.stage.held(check)?;
                 Ok(wire)
             }
             Err(short) => Err(self.stage.fail(check, "a connection", short)),
@@ -198,18 +195,11 @@ pub(crate) fn accepted(key: &str) -> Vec<u8> {
 }
 
 fn key_of(wire: &mut Wire) -> Result<String, String> {
-    let short = |short: Shortfall| short.to_string();
-    let head = wire.read(8).map_err(short)?;
-    if head[..4] != RPC_MAGIC.to_le_bytes() {
-        return Err(format!("the first bytes {}", hex::encode(head)));
+    let magic = wire.read(4).map_err(|short| short.to_string())?;
+    if magic != RPC_MAGIC.to_le_bytes() {
+        return Err(format!("the first bytes {}", hex::encode(magic)));
     }
-    let length = i32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-    let length = usize::try_from(length)
-        .ok()
-        .filter(|&length| length <= LONGEST_KEY)
-        .ok_or_else(|| format!("a length of {length}"))?;
-    let key = wire.read(length).map_err(short)?;
-    String::from_utf8(key).map_err(|error| error.to_string())
+    key_text(wire)
 }
 
 impl Served {

@@ -14,10 +14,10 @@ use super::packets::{Came, PacketWire};
 use super::served::Listening;
 use crate::peer::Running;
 use crate::stage::{Conditions, Outcome, SERVED_FOR, Stage, Stop};
-use crate::wire::{Wire, own_ip};
+use crate::wire::{Shortfall, Wire, own_ip};
 
 /// The longest key that the suite takes from a peer, in bytes.
-const LONGEST_KEY: i32 = 64 * 1024;
+const LONGEST_KEY: usize = 64 * 1024;
 
 /// The server under test.
 #[derive(Debug, Clone)]
@@ -39,6 +39,19 @@ pub(crate) struct Session {
 pub(crate) fn introduction(key: &[u8]) -> Vec<u8> {
     let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
     [&RPC_MAGIC.to_le_bytes(), &length.to_le_bytes(), key].concat()
+}
+
+/// The length and the text of a key, which either side sends behind the first word of a handshake.
+pub(super) fn key_text(wire: &mut Wire) -> Result<String, String> {
+    let short = |short: Shortfall| short.to_string();
+    let length = wire.read(4).map_err(short)?;
+    let length = i32::from_le_bytes(length.try_into().unwrap_or_default());
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|&length| length <= LONGEST_KEY)
+        .ok_or_else(|| format!("a length of {length}"))?;
+    let key = wire.read(length).map_err(short)?;
+    String::from_utf8(key).map_err(|error| error.to_string())
 }
 
 impl Server {
@@ -140,46 +153,27 @@ impl PacketWire {
     pub(crate) fn expect_accepted(&mut self, check: &str) -> Outcome<String> {
         self.expect_code(check, HandshakeCode::SUCCESS)?;
         let stage = self.stage();
-        let key = self.key_after_code();
+        let key = key_text(&mut self.wire);
         key.map_err(|found| stage.fail("server-key", "the length and the text of a key", found))
-    }
-
-    fn key_after_code(&mut self) -> Result<String, String> {
-        let length = self.wire.read(4).map_err(|short| short.to_string())?;
-        let length = i32::from_le_bytes(length.try_into().unwrap_or_default());
-        if !(0..=LONGEST_KEY).contains(&length) {
-            return Err(format!("a length of {length}"));
-        }
-        let length = usize::try_from(length).unwrap_or_default();
-        let key = self.wire.read(length).map_err(|short| short.to_string())?;
-        String::from_utf8(key).map_err(|error| error.to_string())
     }
 
     /// Checks the code that answers a handshake.
     pub(crate) fn expect_code(&mut self, check: &str, expected: HandshakeCode) -> Outcome {
-        let found = self.wire.read(4);
-        let holds = found
-            .as_ref()
-            .is_ok_and(|found| *found == expected.0.to_le_bytes());
-        let words = match &found {
+        let expected_bytes = expected.0.to_le_bytes();
+        let stage = self.stage();
+        let words = format!("the code {expected}");
+        match self.wire.read(4) {
+            Ok(bytes) if bytes == expected_bytes => stage.held(check),
             Ok(bytes) => {
                 let code = i32::from_le_bytes(bytes.as_slice().try_into().unwrap_or_default());
-                HandshakeCode(code).to_string()
+                let found = HandshakeCode(code).to_string();
+                Err(stage.fail_with(check, &words, found, Some(&expected_bytes), Some(&bytes)))
             }
-            Err(short) => short.to_string(),
-        };
-        self.wire.stage().record(crate::stage::Check {
-            name: check.to_owned(),
-            holds,
-            expected: if holds {
-                String::new()
-            } else {
-                format!("the code {expected}")
-            },
-            found: if holds { String::new() } else { words },
-            expected_hex: (!holds).then(|| hex::encode(expected.0.to_le_bytes())),
-            found_hex: found.ok().filter(|_| !holds).map(hex::encode),
-        })
+            Err(short) => {
+                let found = short.to_string();
+                Err(stage.fail_with(check, &words, found, Some(&expected_bytes), None))
+            }
+        }
     }
 }
 

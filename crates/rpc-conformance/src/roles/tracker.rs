@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rpc_proto::codes::TRACKER_MAGIC;
 use serde_json::{Value, json};
 
-use crate::stage::{Check, Outcome, Stage};
+use crate::stage::{Outcome, Stage};
 use crate::wire::{Shortfall, Wire, own_ip};
 
 /// Bytes of the magic, and of a frame's length.
@@ -204,7 +204,7 @@ impl TrackerWire {
         let text = self.answer_text(check)?;
         match serde_json::from_str(&text) {
             Ok(value) => {
-                stage.check(check, true, "", "")?;
+                stage.held(check)?;
                 Ok(value)
             }
             Err(error) => Err(stage.fail(check, "JSON", format_args!("{text:?}: {error}"))),
@@ -226,20 +226,19 @@ impl TrackerWire {
             [Reaction::Answer(value)] => Some(frame(spaced(value).as_bytes())),
             _ => None,
         };
+        if holds {
+            return self.wire.stage().held(check);
+        }
         let in_words: Vec<_> = allowed.iter().map(ToString::to_string).collect();
         let found = reaction.map_or_else(|| text.clone(), |found| found.to_string());
-        self.wire.stage().record(Check {
-            name: check.to_owned(),
-            holds,
-            expected: if holds {
-                String::new()
-            } else {
-                in_words.join(", or ")
-            },
-            found: if holds { String::new() } else { found },
-            expected_hex: expected_text.filter(|_| !holds).map(hex::encode),
-            found_hex: (!holds && !text.is_empty()).then(|| hex::encode(frame(text.as_bytes()))),
-        })
+        let found_frame = (!text.is_empty()).then(|| frame(text.as_bytes()));
+        Err(self.wire.stage().fail_with(
+            check,
+            &in_words.join(", or "),
+            found,
+            expected_text.as_deref(),
+            found_frame.as_deref(),
+        ))
     }
 
     /// Checks that a request is refused: by an end, by -1, or by -1 with a reason.
@@ -337,23 +336,17 @@ impl TrackerWire {
         expected: &[u8],
         found: Result<Vec<u8>, Shortfall>,
     ) -> Outcome {
-        let holds = found.as_ref().is_ok_and(|found| found == expected);
-        let (found_hex, found) = match found {
-            Ok(found) => (Some(hex::encode(&found)), "other bytes".to_owned()),
-            Err(short) => (None, short.to_string()),
-        };
-        self.wire.stage().record(Check {
-            name: check.to_owned(),
-            holds,
-            expected: if holds {
-                String::new()
-            } else {
-                words.to_owned()
-            },
-            found: if holds { String::new() } else { found },
-            expected_hex: (!holds).then(|| hex::encode(expected)),
-            found_hex: found_hex.filter(|_| !holds),
-        })
+        let stage = self.wire.stage();
+        match found {
+            Ok(found) if found == expected => stage.held(check),
+            Ok(found) => {
+                let other = "other bytes".to_owned();
+                Err(stage.fail_with(check, words, other, Some(expected), Some(&found)))
+            }
+            Err(short) => {
+                Err(stage.fail_with(check, words, short.to_string(), Some(expected), None))
+            }
+        }
     }
 }
 

@@ -143,7 +143,7 @@ pub(super) fn expect_session_ended(
                     packets.came_check(check, false, EXPECTED, None, &came)?;
                 }
             }
-            Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.check(check, true, "", ""),
+            Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.held(check),
             Err(none) => return Err(packets.no_packet(check, EXPECTED, None, &none)),
         }
     }
