@@ -9,7 +9,8 @@ use super::output::Report;
 /// Test a tracker, a server or a client against the specification of the protocol.
 ///
 /// Exit status: 0 as required; 1 a failure, or an entry of a list that is stale; 2 wrong usage, or nothing
-/// selected; 3 the peer cannot be reached or does not get ready; 4 the suite could not do its part.
+/// selected; 3 the peer cannot be reached or does not get ready; 4 the suite could not do its part, or
+/// was interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "tvm-rpc-conformance", version)]
 pub(crate) struct Arguments {

@@ -59,6 +59,12 @@ impl Excuses {
         self.apply_to_cases(run);
     }
 
+    /// Whether it excuses nothing.
+    #[cfg(feature = "harness")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.entries().is_empty() && self.flaky.entries().is_empty()
+    }
+
     /// What is to be said of entries that name no case.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = String> {
         let entries = self.known.entries().iter().chain(self.flaky.entries());
