@@ -102,13 +102,9 @@ impl Harness {
             excuses,
             is_strict,
         } = self;
-        let options = options.with_repeated(excuses.flaky_ids().map(str::to_owned));
-        let unknown: Vec<_> = excuses.unknown().collect();
         let lists = (!excuses.is_empty()).then(|| {
-            Trial::test("lists", move || match unknown.is_empty() {
-                true => Ok(()),
-                false => Err(unknown.join("\n").into()),
-            })
+            let excuses = excuses.clone();
+            Trial::test("lists", move || lists(&excuses))
         });
         let cases = targets.into_iter().flat_map(|(name, target)| {
             let cases = match options.replays.as_slice() {
@@ -132,6 +128,15 @@ impl Harness {
             })
         });
         lists.into_iter().chain(cases).collect()
+    }
+}
+
+/// Whether every entry names a case.
+fn lists(excuses: &Excuses) -> Result<(), Failed> {
+    let unknown: Vec<_> = excuses.unknown().collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(unknown.join("\n").into()),
     }
 }
 
@@ -172,7 +177,8 @@ impl One {
         }
     }
     fn run(&self, case: &'static Case) -> Result<Run, Failed> {
-        let options = self.options.clone();
+        let flaky = self.excuses.flaky_ids().map(str::to_owned);
+        let options = self.options.clone().with_repeated(flaky);
         let options = match options.replays.is_empty() {
             true => options.with_selection(Selection::all().with_ids([case.id.to_owned()])),
             false => options.with_replays([case]),
@@ -203,22 +209,23 @@ mod tests {
     use super::*;
     use crate::lists::List;
 
-    fn harness(only: &str, target: Target) -> Harness {
-        let selection = Selection::all().with_only([only.to_owned()]);
-        let options = Options::default().with_selection(selection).with_slow(0.1);
-        Harness::new(target).with_options(options)
+    fn one(target: Target, excuses: Excuses) -> One {
+        One {
+            target,
+            options: Options::default().with_slow(0.1),
+            excuses,
+            is_strict: false,
+            turns: Arc::default(),
+        }
     }
 
-    /// Of cases of a harness, how many there are, and how many of them fail.
-    fn outcome(harness: Harness) -> (usize, u64) {
-        let arguments = Arguments {
-            quiet: true,
-            test_threads: Some(4),
-            ..Arguments::default()
-        };
-        let trials = harness.trials();
-        let count = trials.len();
-        (count, libtest_mimic::run(&arguments, trials).num_failed)
+    fn excuses(known: &str, flaky: &str) -> Excuses {
+        let list = |text| List::parse(text).unwrap();
+        Excuses::new(list(known), list(flaky), None).unwrap()
+    }
+
+    fn greeting() -> &'static Case {
+        crate::ids::find("TRK-HELLO-001").unwrap()
     }
 
     /// A tracker that closes each connection, and how many it has had.
@@ -238,36 +245,30 @@ mod tests {
 
     #[test]
     fn an_entry_that_names_no_case_is_a_failure_of_its_own() {
-        let known = List::parse("TRK-HELLO-001: x\nTRK-NONE-999: y").unwrap();
-        let excuses = Excuses::new(known, List::default(), None).unwrap();
+        let excuses = excuses("TRK-HELLO-001: x\nTRK-NONE-999: y", "");
+        assert!(lists(&excuses).is_err());
         let (target, _) = closing();
-        let harness = harness("TRK-HELLO-001", target).with_excuses(excuses);
-        assert_eq!(outcome(harness), (2, 1));
+        let harness = Harness::new(target.clone()).with_excuses(excuses.clone());
+        let count = Selection::all().of(target.role()).len();
+        assert_eq!(harness.trials().len(), count + 1);
+        assert!(one(target, excuses).play(greeting()).is_ok());
     }
 
     #[test]
     fn flaky_cases_are_played_several_times() {
-        let count = |known: &str, flaky: &str| {
-            let list = |text| List::parse(text).unwrap();
-            let excuses = Excuses::new(list(known), list(flaky), None).unwrap();
+        let count = |excuses: Excuses| {
             let (target, accepted) = closing();
-            let harness = harness("TRK-HELLO-001", target).with_excuses(excuses);
-            assert_eq!(outcome(harness), (2, 0));
+            assert!(one(target, excuses).play(greeting()).is_ok());
             accepted.load(Ordering::Relaxed)
         };
-        let (once, often) = (count("TRK-HELLO-001: x", ""), count("", "TRK-HELLO-001: x"));
+        let text = "TRK-HELLO-001: x";
+        let (once, often) = (count(excuses(text, "")), count(excuses("", text)));
         assert!(often >= once + 2, "{once} and {often} connections");
     }
 
     #[test]
     fn who_disturbs_others_has_a_shared_peer_for_itself() {
-        let one = |target| One {
-            target,
-            options: Options::default(),
-            excuses: Excuses::default(),
-            is_strict: false,
-            turns: Arc::default(),
-        };
+        let one = |target| one(target, Excuses::default());
         let shared = || Peer::Running("127.0.0.1:9".to_owned());
         let own = || Peer::Command("tracker".to_owned());
         let server = |peer| Target::Server {

@@ -176,7 +176,7 @@ impl Replay<'_> {
         known: &mut HashMap<Vec<u8>, Vec<u8>>,
     ) -> Outcome {
         let check = format!("message-{}", message.i);
-        let found = match (message.kind, read(wire, message.kind)) {
+        let found = match (message.kind, read(wire, message)) {
             (Kind::Close, Err(Shortfall::Ended(_))) => {
                 return self.stage.check(&check, true, "", "");
             }
@@ -271,15 +271,17 @@ fn alike(message: &Message, found: &[u8]) -> bool {
 }
 
 /// The next message, as it came.
-fn read(wire: &mut Wire, kind: Kind) -> Result<Vec<u8>, Shortfall> {
+fn read(wire: &mut Wire, message: &Message) -> Result<Vec<u8>, Shortfall> {
     let word = |bytes: &[u8]| {
         let length = bytes.try_into().map(u32::from_le_bytes).unwrap_or_default();
         usize::try_from(length).unwrap_or(usize::MAX)
     };
-    let whole = match kind {
-        Kind::Json => 4 + word(wire.peek(4)?),
+    let whole = match message.kind {
+        Kind::Json => word(wire.peek(4)?).saturating_add(4),
         Kind::Handshake => match wire.peek(4)? {
-            code if code == HandshakeCode::SUCCESS.0.to_le_bytes() => 8 + word(&wire.peek(8)?[4..]),
+            code if code == HandshakeCode::SUCCESS.0.to_le_bytes() => {
+                word(&wire.peek(8)?[4..]).saturating_add(8)
+            }
             _ => 4,
         },
         Kind::Packet => {
@@ -288,7 +290,9 @@ fn read(wire: &mut Wire, kind: Kind) -> Result<Vec<u8>, Shortfall> {
             length.saturating_add(8)
         }
         Kind::Magic => 4,
-        _ => 1,
+        Kind::Close => 1,
+        // Nothing says how long it is but what was recorded.
+        _ => message.bytes.len(),
     };
     wire.read(whole.min(LONGEST))
 }

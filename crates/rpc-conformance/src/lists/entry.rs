@@ -89,6 +89,12 @@ impl Entry {
             [name, "until", version] => (name, Some(version.to_owned())),
             _ => return Err(format!("{subject:?} is not ID or ID until VERSION")),
         };
+        // One that has no number would be over for every version.
+        if let Some(version) = until.as_ref().filter(|version| !has_number(version)) {
+            return Err(format!(
+                "{version:?} is no version: it begins with no number"
+            ));
+        }
         let (id, chunking, check) = parts(name)?;
         Ok(Self {
             name: name.to_owned(),
@@ -212,6 +218,11 @@ fn check_is_empty(check: Option<&str>) -> bool {
     check.is_some_and(str::is_empty)
 }
 
+fn has_number(version: &str) -> bool {
+    let version = version.trim_start_matches('v');
+    version.starts_with(|first: char| first.is_ascii_digit())
+}
+
 /// The numbers of a version, up to the first part that is none.
 fn numbers(version: &str) -> Vec<u64> {
     let parts = version.trim_start_matches('v').split(['.', '-', '+']);
@@ -260,6 +271,10 @@ mod tests {
             (
                 "TRK-PUT-003 since 3: x",
                 "line 1: \"TRK-PUT-003 since 3\" is not ID or ID until VERSION",
+            ),
+            (
+                "TRK-PUT-003 until then: x",
+                "line 1: \"then\" is no version: it begins with no number",
             ),
             (
                 "TRK-PUT-003.: x",

@@ -92,7 +92,10 @@ fn counts(columns: &[&Column], out: &mut String) {
         }
         out.push('\n');
     };
-    line("verdict", &|run| run.verdict().to_string());
+    line("verdict", &|run| match run.failure {
+        Some(_) => "not run".to_owned(),
+        None => run.verdict().to_string(),
+    });
     for level in [Level::Must, Level::Should, Level::May, Level::Quirk] {
         line(&format!("{level} passed"), &|run| {
             let (passed, of) = run.reached(level);
@@ -199,6 +202,13 @@ mod tests {
         let notes = List::parse(&notes).unwrap();
         insta::assert_snapshot!(matrix(&columns, &notes));
     }
+    #[test]
+    fn a_run_that_did_not_begin_has_no_verdict() {
+        let (name, run) = ("gone".to_owned(), samples::not_run());
+        let text = matrix(&[Column { name, run }], &List::default());
+        assert!(text.contains("\n| verdict | not run |\n"), "{text}");
+    }
+
     #[test]
     fn nothing_of_a_report_ends_a_cell() {
         let odd = "a|b`c\x1b[2J\nd";

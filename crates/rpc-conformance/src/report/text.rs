@@ -129,12 +129,6 @@ pub fn summary(run: &Run) -> String {
 fn summed_up(run: &Run, verdict: &str) -> String {
     let selected = run.cases.len();
     let ran = run.run();
-    let not = |status| {
-        run.cases
-            .iter()
-            .filter(move |case| case.status == status)
-            .count()
-    };
     let excused = run
         .cases
         .iter()
@@ -144,7 +138,7 @@ fn summed_up(run: &Run, verdict: &str) -> String {
     if let Some(set) = &run.set {
         let _ = write!(text, " (set {set})");
     }
-    let _ = write!(text, ", {ran} run, {} skipped", not(Status::Skipped));
+    let _ = write!(text, ", {ran} run, {} skipped", run.count(Status::Skipped));
     if ran > 0 {
         let ran = run.cases.iter().filter(|case| case.was_run());
         let _ = write!(text, ": {}", counts(ran));
@@ -152,7 +146,7 @@ fn summed_up(run: &Run, verdict: &str) -> String {
     if excused > 0 {
         let _ = write!(text, ", of which {excused} excused");
     }
-    if let left @ 1.. = not(Status::NotRun) {
+    if let left @ 1.. = run.count(Status::NotRun) {
         let _ = write!(text, ", {left} not run");
     }
     if !run.stale.is_empty() {

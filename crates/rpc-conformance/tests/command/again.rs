@@ -177,6 +177,19 @@ fn a_recording_that_failed_is_played_again() {
 }
 
 #[test]
+fn what_is_no_message_has_its_recorded_length() {
+    let folder = Folder::new();
+    let raw = TALK.replace(
+        r#""magic", "hex": "71f20201""#,
+        r#""raw", "hex": "71f20200""#,
+    );
+    let talk = folder.file("talk.json", &raw);
+    let addr = tracker();
+    let output = run(&["tracker", "--addr", &addr, "--replay", &talk]);
+    expect(&output, 0, "1 pass");
+}
+
+#[test]
 fn a_recording_has_to_be_one_of_the_peer() {
     let folder = Folder::new();
     let talk = folder.file("talk.json", TALK);

@@ -130,9 +130,9 @@ fn files_have_a_longest_length() {
 }
 
 #[test]
-fn what_a_peer_says_at_its_end_steers_no_terminal() {
-    let dying = r#"sh -c 'printf "\033[2Jgone" >&2; exit 1'"#;
-    let output = run(&["tracker", "--cmd", dying]);
+fn what_a_peer_says_of_itself_steers_no_terminal() {
+    let silent = r#"sh -c 'printf "\033[2Jgone\n" >&2; exec sleep 60'"#;
+    let output = run(&["tracker", "--cmd", silent, "--patience", "1"]);
     expect(&output, 3, r"\u{1b}[2Jgone");
     assert!(!output.stderr.contains(&0x1b));
 }
