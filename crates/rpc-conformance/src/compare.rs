@@ -1,9 +1,10 @@
 //! What has changed between two runs of the same role.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
-use crate::results::{Played, Run, Status};
+use crate::report::on_one_line;
+use crate::results::{Run, Status};
 
 /// What has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,9 +39,9 @@ impl Comparison {
     #[must_use]
     pub fn of(old: &Run, new: &Run) -> Self {
         let mut comparison = Self::default();
-        let mut before: BTreeMap<_, _> = old.cases.iter().map(|case| (key(case), case)).collect();
+        let mut before: HashMap<_, _> = old.cases.iter().map(|case| (case.key(), case)).collect();
         for case in &new.cases {
-            let was = before.remove(&key(case)).map(|case| case.status);
+            let was = before.remove(&case.key()).map(|case| case.status);
             let change = Change {
                 name: case.name(),
                 what: case.what.clone(),
@@ -59,7 +60,7 @@ impl Comparison {
         let gone = old
             .cases
             .iter()
-            .filter(|case| before.contains_key(&key(case)));
+            .filter(|case| before.contains_key(&case.key()));
         comparison.gone.extend(gone.map(|case| Change {
             name: case.name(),
             what: case.what.clone(),
@@ -74,11 +75,6 @@ impl Comparison {
     pub fn exit_status(&self) -> u8 {
         u8::from(!self.regressions.is_empty())
     }
-}
-
-/// What stays the same of a case from run to run.
-fn key(case: &Played) -> String {
-    format!("{}[{}]", crate::ids::current(&case.id), case.chunking)
 }
 
 impl fmt::Display for Comparison {
@@ -111,7 +107,8 @@ impl fmt::Display for Comparison {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, what, .. } = self;
+        // Reports may come from anywhere.
+        let [name, what] = [&self.name, &self.what].map(|text| on_one_line(text));
         match (self.old, self.new) {
             (Some(old), Some(new)) => write!(f, "{name}: {old} → {new}: {what}"),
             (Some(status), None) | (None, Some(status)) => write!(f, "{name}: {status}: {what}"),
@@ -138,6 +135,15 @@ mod tests {
         insta::assert_snapshot!(comparison);
         assert_eq!(comparison.exit_status(), 1);
         assert_eq!(Comparison::of(&new, &old).regressions.len(), 1);
+    }
+
+    #[test]
+    fn what_a_report_says_steers_no_terminal() {
+        let (old, mut new) = (samples::run(), samples::run());
+        new.cases[0].id = "TRK-\x1b[2J".to_owned();
+        new.cases[0].what = "\x1b[2J".to_owned();
+        let said = Comparison::of(&old, &new).to_string();
+        assert!(!said.contains('\x1b'), "{said}");
     }
 
     #[test]

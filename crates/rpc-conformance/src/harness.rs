@@ -26,16 +26,20 @@
 //! ```
 //!
 //! `cargo test --test conformance TRK-PUT` then plays the cases with `TRK-PUT` in their names, and
-//! `cargo nextest` sees each of them. Each case has a peer of its own where the suite starts it.
+//! `cargo nextest` sees each of them. Each case has a peer of its own where the suite starts it; a peer that
+//! runs already is shared by them, and those that would disturb others have it for themselves. (Under
+//! `cargo nextest` each is a process of its own, which knows nothing of the others: so `--test-threads 1`.)
 
 use std::process::ExitCode;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use crate::case::Case;
+use crate::case::{Case, Tag};
 use crate::lists::Excuses;
+use crate::peer::Peer;
 use crate::report::Text;
-use crate::results::Status;
+use crate::results::{Run, Status};
 use crate::run::{Options, Target, run};
 use crate::select::Selection;
 
@@ -69,7 +73,8 @@ impl Harness {
         self
     }
 
-    /// Failures that are known. One that passes is a failure.
+    /// Failures that are known, and cases that fail now and then, which are played several times. One that
+    /// is known and passes is a failure, and so is an entry that names no case: that is the test `lists`.
     #[must_use]
     pub fn with_excuses(mut self, excuses: Excuses) -> Self {
         self.excuses = excuses;
@@ -87,19 +92,31 @@ impl Harness {
     #[must_use]
     pub fn main(self) -> ExitCode {
         let arguments = Arguments::from_args();
+        libtest_mimic::run(&arguments, self.trials()).exit_code()
+    }
+
+    fn trials(self) -> Vec<Trial> {
         let Self {
             targets,
             options,
             excuses,
             is_strict,
         } = self;
-        let trials = targets.into_iter().flat_map(|(name, target)| {
-            let cases = options.selection.of(target.role());
+        let lists = (!excuses.is_empty()).then(|| {
+            let excuses = excuses.clone();
+            Trial::test("lists", move || lists(&excuses))
+        });
+        let cases = targets.into_iter().flat_map(|(name, target)| {
+            let cases = match options.replays.as_slice() {
+                [] => options.selection.of(target.role()),
+                replays => replays.to_vec(),
+            };
             let one = One {
                 target,
                 options: options.clone(),
                 excuses: excuses.clone(),
                 is_strict,
+                turns: Arc::default(),
             };
             cases.into_iter().map(move |case| {
                 let one = one.clone();
@@ -110,7 +127,16 @@ impl Harness {
                 Trial::test(name, move || one.play(case))
             })
         });
-        libtest_mimic::run(&arguments, trials.collect()).exit_code()
+        lists.into_iter().chain(cases).collect()
+    }
+}
+
+/// Whether every entry names a case.
+fn lists(excuses: &Excuses) -> Result<(), Failed> {
+    let unknown: Vec<_> = excuses.unknown().collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(unknown.join("\n").into()),
     }
 }
 
@@ -121,14 +147,23 @@ struct One {
     options: Options,
     excuses: Excuses,
     is_strict: bool,
+    /// Who has the peer: several cases, or one for itself.
+    turns: Arc<RwLock<()>>,
 }
 
 impl One {
-    fn play(self, case: &Case) -> Result<(), Failed> {
-        let selection = Selection::all().with_ids([case.id.to_owned()]);
-        let options = self.options.with_selection(selection);
-        let mut run = run(&self.target, &options, &|_, _| ())?;
-        self.excuses.apply(&mut run);
+    fn play(self, case: &'static Case) -> Result<(), Failed> {
+        let mut run = match self.goes_alone(case) {
+            true => {
+                let _alone = self.turns.write().unwrap_or_else(PoisonError::into_inner);
+                self.run(case)?
+            }
+            false => {
+                let _with_others = self.turns.read().unwrap_or_else(PoisonError::into_inner);
+                self.run(case)?
+            }
+        };
+        self.excuses.apply_to_cases(&mut run);
         let is_bad = |status| match status {
             Status::Fail | Status::Error | Status::NotRun => true,
             Status::Warn => self.is_strict,
@@ -140,5 +175,120 @@ impl One {
             true => Err(Text::default().verbose(true).report(&run).into()),
             false => Ok(()),
         }
+    }
+    fn run(&self, case: &'static Case) -> Result<Run, Failed> {
+        let flaky = self.excuses.flaky_ids().map(str::to_owned);
+        let options = self.options.clone().with_repeated(flaky);
+        let options = match options.replays.is_empty() {
+            true => options.with_selection(Selection::all().with_ids([case.id.to_owned()])),
+            false => options.with_replays([case]),
+        };
+        Ok(run(&self.target, &options, &|_, _| ())?)
+    }
+
+    /// Whether no other case may have the peer at the same time.
+    fn goes_alone(&self, case: &Case) -> bool {
+        let tags = [Tag::Alone, Tag::Hostile, Tag::Spoils];
+        match &self.target {
+            Target::Tracker(Peer::Running(_)) => tags.iter().any(|tag| case.has(*tag)),
+            // It may have one session at a time.
+            Target::Server {
+                peer: Peer::Running(_),
+                ..
+            } => true,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::lists::List;
+
+    fn one(target: Target, excuses: Excuses) -> One {
+        One {
+            target,
+            options: Options::default().with_slow(0.1),
+            excuses,
+            is_strict: false,
+            turns: Arc::default(),
+        }
+    }
+
+    fn excuses(known: &str, flaky: &str) -> Excuses {
+        let list = |text| List::parse(text).unwrap();
+        Excuses::new(list(known), list(flaky), None).unwrap()
+    }
+
+    fn greeting() -> &'static Case {
+        crate::ids::find("TRK-HELLO-001").unwrap()
+    }
+
+    /// A tracker that closes each connection, and how many it has had.
+    fn closing() -> (Target, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&accepted);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::Relaxed);
+                drop(stream);
+            }
+        });
+        (Target::Tracker(Peer::Running(addr)), accepted)
+    }
+
+    #[test]
+    fn an_entry_that_names_no_case_is_a_failure_of_its_own() {
+        let excuses = excuses("TRK-HELLO-001: x\nTRK-NONE-999: y", "");
+        assert!(lists(&excuses).is_err());
+        let (target, _) = closing();
+        let harness = Harness::new(target.clone()).with_excuses(excuses.clone());
+        let count = Selection::all().of(target.role()).len();
+        assert_eq!(harness.trials().len(), count + 1);
+        assert!(one(target, excuses).play(greeting()).is_ok());
+    }
+
+    #[test]
+    fn flaky_cases_are_played_several_times() {
+        let count = |excuses: Excuses| {
+            let (target, accepted) = closing();
+            assert!(one(target, excuses).play(greeting()).is_ok());
+            accepted.load(Ordering::Relaxed)
+        };
+        let text = "TRK-HELLO-001: x";
+        let (once, often) = (count(excuses(text, "")), count(excuses("", text)));
+        assert!(often >= once + 2, "{once} and {often} connections");
+    }
+
+    #[test]
+    fn who_disturbs_others_has_a_shared_peer_for_itself() {
+        let one = |target| one(target, Excuses::default());
+        let shared = || Peer::Running("127.0.0.1:9".to_owned());
+        let own = || Peer::Command("tracker".to_owned());
+        let server = |peer| Target::Server {
+            peer,
+            key: "k".to_owned(),
+        };
+        let alone = |target, tag: Tag| {
+            let one = one(target);
+            let cases = Selection::all().with_tags([tag]).of(one.target.role());
+            let alone = cases.iter().filter(|case| one.goes_alone(case)).count();
+            (alone > 0, alone < cases.len())
+        };
+        for tag in [Tag::Alone, Tag::Hostile, Tag::Spoils] {
+            assert_eq!(alone(Target::Tracker(shared()), tag), (true, false));
+            assert_eq!(alone(Target::Tracker(own()), tag), (false, true));
+        }
+        let all = Selection::all().of(crate::Role::Tracker);
+        let tracker = one(Target::Tracker(shared()));
+        assert!(all.iter().any(|case| !tracker.goes_alone(case)));
+        assert_eq!(alone(server(shared()), Tag::Hostile), (true, false));
+        assert_eq!(alone(server(own()), Tag::Hostile), (false, true));
     }
 }

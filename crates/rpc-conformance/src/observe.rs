@@ -46,6 +46,7 @@ pub fn observe(conversation: &Conversation) -> Vec<Finding> {
         };
         if message.kind == Kind::Raw {
             found(talk.section(), "bytes that are no message".to_owned());
+            talk.is_lost = true;
             continue;
         }
         if let Some(stop) = conversation.explain(index, None).stop {
@@ -53,6 +54,7 @@ pub fn observe(conversation: &Conversation) -> Vec<Finding> {
                 talk.section(),
                 format!("{} at byte {}: {}", stop.field, stop.offset, stop.why),
             );
+            talk.is_lost = true;
             continue;
         }
         talk.heard(message, &mut found);
@@ -69,6 +71,11 @@ struct Talk {
     waiting: VecDeque<PacketCode>,
     /// How often each handle was given, less how often it was given up.
     handles: HashMap<u64, i64>,
+    /// A handle may have been given that is not among them.
+    gives_unseen: bool,
+    /// Something was said that is no message, or not one of this side: what answers what, and which
+    /// handles there are, is not known any more, and nobody may be blamed for it.
+    is_lost: bool,
 }
 
 impl Talk {
@@ -78,6 +85,8 @@ impl Talk {
             dialect: connection.dialect.unwrap_or_default(),
             waiting: VecDeque::new(),
             handles: HashMap::new(),
+            gives_unseen: false,
+            is_lost: false,
         }
     }
 
@@ -93,7 +102,7 @@ impl Talk {
     fn heard(&mut self, message: &Message, found: &mut dyn FnMut(&'static str, String)) {
         match (message.kind, message.dir) {
             (Kind::Json, Direction::C2s) => self.waiting.push_back(PacketCode(0)),
-            (Kind::Json, Direction::S2c) if self.waiting.pop_front().is_none() => {
+            (Kind::Json, Direction::S2c) if !self.is_lost && self.waiting.pop_front().is_none() => {
                 found("2.2.1", "an answer that nobody asked for".to_owned());
             }
             (Kind::Packet, Direction::C2s) => self.asked(message, found),
@@ -114,13 +123,14 @@ impl Talk {
         .contains(&code)
         {
             found("4.3.2", format!("a client that sends a {code}"));
+            self.is_lost = true;
             return;
         }
         self.waiting.push_back(code);
         if let Some(Packet::Syscall(Syscall::FreeHandle { handle, .. })) = self.packet(message) {
             let given = self.handles.entry(handle).or_default();
             *given -= 1;
-            if *given < 0 {
+            if *given < 0 && !self.gives_unseen && !self.is_lost {
                 let what = format!("{handle:#x} is given up more often than it was given");
                 found("9.9.1", what);
             }
@@ -131,6 +141,9 @@ impl Talk {
         let Some(code) = code(&message.bytes).filter(|&code| code != PacketCode::SHUTDOWN) else {
             return;
         };
+        if self.is_lost {
+            return;
+        }
         let packet = self.packet(message);
         let Some(request) = self.waiting.pop_front() else {
             let timed_out = matches!(&packet, Some(Packet::Exception { text })
@@ -150,6 +163,9 @@ impl Talk {
             found("4.2.1", format!("a {code} as the reply to a {request}"));
             return;
         }
+        let gives = [PacketCode::GET_GLOBAL_FUNC, PacketCode::CALL_FUNC].contains(&request);
+        // Of a long one not all was recorded.
+        self.gives_unseen |= code == PacketCode::RETURN && gives && packet.is_none();
         let given = match packet {
             Some(Packet::Return(values)) if request == PacketCode::GET_GLOBAL_FUNC => {
                 values.iter().find_map(|value| match value {

@@ -1,8 +1,8 @@
 //! A recorded conversation, played again: what the recorded peer of the tested one said is said again,
 //! and what the tested one answers has to be what was recorded, but for what differs from run to run.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rpc_proto::codes::{HandshakeCode, PacketCode};
@@ -13,23 +13,110 @@ use crate::roles::server::introduction;
 use crate::stage::{Outcome, Stage, Stop};
 use crate::wire::{Shortfall, Wire};
 
+/// A recorded conversation that cannot be played.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The file cannot be read as a recorded conversation.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The recorded peer of a client is not what is played.
+    #[error("a client cannot be told what to say: recordings are played to a tracker or a server")]
+    Client,
+    /// Nothing would be compared, so that every peer would pass.
+    #[error("in {path} no {role} says anything: there is nothing to play")]
+    Nothing {
+        /// The file.
+        path: PathBuf,
+        /// The role of the peer under test.
+        role: Role,
+    },
+}
+
 /// The case that plays this file. It is kept until the program ends, as all cases are.
 ///
 /// # Errors
-/// The file cannot be read as a recorded conversation.
-pub fn replay(path: &Path, role: Role) -> Result<&'static Case, FileError> {
-    let conversation: &'static Conversation = Box::leak(Box::new(Conversation::read(path)?));
-    let id = format!("REPLAY-{}", conversation.scenario);
+/// The file cannot be read as a recorded conversation, or there is nothing in it that a peer of this role
+/// says.
+pub fn replay(path: &Path, role: Role) -> Result<&'static Case, ReplayError> {
+    load(path, role, &mut HashSet::new())
+}
+
+/// The cases that play these files, in their order, each with an id of its own.
+///
+/// # Errors
+/// Those of [`replay()`].
+pub fn replays<'a>(
+    paths: impl IntoIterator<Item = &'a Path>,
+    role: Role,
+) -> Result<Vec<&'static Case>, ReplayError> {
+    let mut taken = HashSet::new();
+    let paths = paths.into_iter();
+    paths.map(|path| load(path, role, &mut taken)).collect()
+}
+
+fn load(
+    path: &Path,
+    role: Role,
+    taken: &mut HashSet<String>,
+) -> Result<&'static Case, ReplayError> {
+    let protocol = protocol(role)?;
+    let conversation = Conversation::read(path)?;
+    let mine = numbers(&conversation, protocol);
+    let answers = |message: &Message| message.dir == Direction::S2c && mine.contains(&message.conn);
+    if !conversation.messages.iter().any(answers) {
+        let path = path.to_owned();
+        return Err(ReplayError::Nothing { path, role });
+    }
+    let name = match conversation.scenario.as_str() {
+        "" => path.file_stem().unwrap_or_default().to_string_lossy(),
+        scenario => scenario.into(),
+    };
+    let id = format!("REPLAY-{}", harmless(&name));
+    let numbered = (2..).map(|number| format!("{id}_{number}"));
+    let mut ids = std::iter::once(id.clone()).chain(numbered);
+    let id = ids.find(|id| taken.insert(id.clone())).unwrap_or(id);
+    let conversation: &'static Conversation = Box::leak(Box::new(conversation));
     Ok(Box::leak(Box::new(Case {
         id: Box::leak(id.into_boxed_str()),
         level: Level::Must,
         clause: "recorded",
-        what: &conversation.description,
+        what: match conversation.description.as_str() {
+            "" => "The answers are the recorded ones.",
+            description => description,
+        },
         why: "The recorded peer did so.",
         tags: &[],
         functions: &[],
         play: Play::Replay(role, conversation),
     })))
+}
+
+/// What of a name may stand in an id, which becomes the name of a file, and in an argument.
+fn harmless(name: &str) -> String {
+    const LONGEST: usize = 100;
+    let harmless = |c: char| match c {
+        '-' | '_' => c,
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '_',
+    };
+    name.chars().take(LONGEST).map(harmless).collect()
+}
+
+/// What is spoken with a peer of this role.
+fn protocol(role: Role) -> Result<Protocol, ReplayError> {
+    match role {
+        Role::Tracker => Ok(Protocol::Tracker),
+        Role::Server => Ok(Protocol::Rpc),
+        Role::Client => Err(ReplayError::Client),
+    }
+}
+
+/// The connections of this protocol.
+fn numbers(conversation: &Conversation, protocol: Protocol) -> Vec<usize> {
+    let connections = conversation.connections.iter();
+    let mine = connections.filter(|connection| connection.proto == protocol);
+    mine.map(|connection| connection.id).collect()
 }
 
 /// Whom the conversation is played with.
@@ -47,16 +134,7 @@ impl Replay<'_> {
             Some(_) => Protocol::Rpc,
             None => Protocol::Tracker,
         };
-        let mine: Vec<_> = conversation
-            .connections
-            .iter()
-            .filter(|connection| connection.proto == protocol)
-            .map(|connection| connection.id)
-            .collect();
-        if mine.is_empty() {
-            let why = format!("no connection of it is of the protocol {protocol:?}");
-            return Err(Stop::Suite(why));
-        }
+        let mine = numbers(conversation, protocol);
         let mut wires = HashMap::new();
         let mut known = HashMap::new();
         let messages = conversation.messages.iter();
@@ -98,7 +176,7 @@ impl Replay<'_> {
         known: &mut HashMap<Vec<u8>, Vec<u8>>,
     ) -> Outcome {
         let check = format!("message-{}", message.i);
-        let found = match (message.kind, read(wire, message.kind)) {
+        let found = match (message.kind, read(wire, message)) {
             (Kind::Close, Err(Shortfall::Ended(_))) => {
                 return self.stage.held(&check);
             }
@@ -187,15 +265,17 @@ fn alike(message: &Message, found: &[u8]) -> bool {
 }
 
 /// The next message, as it came.
-fn read(wire: &mut Wire, kind: Kind) -> Result<Vec<u8>, Shortfall> {
+fn read(wire: &mut Wire, message: &Message) -> Result<Vec<u8>, Shortfall> {
     let word = |bytes: &[u8]| {
         let length = bytes.try_into().map(u32::from_le_bytes).unwrap_or_default();
         usize::try_from(length).unwrap_or(usize::MAX)
     };
-    let whole = match kind {
-        Kind::Json => 4 + word(wire.peek(4)?),
+    let whole = match message.kind {
+        Kind::Json => word(wire.peek(4)?).saturating_add(4),
         Kind::Handshake => match wire.peek(4)? {
-            code if code == HandshakeCode::SUCCESS.0.to_le_bytes() => 8 + word(&wire.peek(8)?[4..]),
+            code if code == HandshakeCode::SUCCESS.0.to_le_bytes() => {
+                word(&wire.peek(8)?[4..]).saturating_add(8)
+            }
             _ => 4,
         },
         Kind::Packet => {
@@ -204,10 +284,57 @@ fn read(wire: &mut Wire, kind: Kind) -> Result<Vec<u8>, Shortfall> {
             length.saturating_add(8)
         }
         Kind::Magic => 4,
-        _ => 1,
+        Kind::Close => 1,
+        // Nothing says how long it is but what was recorded.
+        _ => message.bytes.len(),
     };
     wire.read(whole.min(LONGEST))
 }
 
 /// The longest message that is waited for, in bytes.
 const LONGEST: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(scenario: &str, proto: &str, messages: &str) -> tempfile::NamedTempFile {
+        let text = format!(
+            r#"{{"scenario": "{scenario}", "connections": [{{"id": 0, "proto": "{proto}"}}],
+                "messages": [{messages}]}}"#
+        );
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    const SAID: &str = r#"{"i": 0, "conn": 0, "dir": "c2s", "kind": "magic", "hex": "71f20200"}"#;
+    const ANSWERED: &str =
+        r#"{"i": 0, "conn": 0, "dir": "s2c", "kind": "magic", "hex": "71f20200"}"#;
+
+    #[test]
+    fn what_compares_nothing_is_not_played() {
+        for (proto, messages) in [("tracker", ""), ("tracker", SAID), ("rpc", ANSWERED)] {
+            let file = recorded("x", proto, messages);
+            let error = replay(file.path(), Role::Tracker).unwrap_err().to_string();
+            assert!(error.ends_with("no tracker says anything: there is nothing to play"));
+        }
+        let file = recorded("x", "tracker", ANSWERED);
+        assert!(replay(file.path(), Role::Tracker).is_ok());
+        let client = replay(file.path(), Role::Client).unwrap_err();
+        assert!(client.to_string().starts_with("a client cannot be told"));
+    }
+
+    #[test]
+    fn ids_are_different_and_harmless() {
+        let odd = recorded("../../a b.c\\n\\u001b", "tracker", ANSWERED);
+        let nameless = recorded("", "tracker", ANSWERED);
+        let paths = [odd.path(), odd.path(), nameless.path()];
+        let cases = replays(paths, Role::Tracker).unwrap();
+        assert_eq!(cases[0].id, "REPLAY-______a_b_c__");
+        assert_eq!(cases[1].id, "REPLAY-______a_b_c___2");
+        let stem = nameless.path().file_stem().unwrap().to_str().unwrap();
+        assert_eq!(cases[2].id, format!("REPLAY-{}", harmless(stem)));
+        assert_eq!(harmless(&"x".repeat(1000)).len(), 100);
+    }
+}

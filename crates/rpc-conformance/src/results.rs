@@ -1,6 +1,6 @@
 //! What a run came to: the data behind every report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,11 @@ impl Played {
         }
     }
 
+    /// What stays the same of it from run to run, also where the case has another id meanwhile.
+    pub(crate) fn key(&self) -> (&str, Chunking) {
+        (crate::ids::current(&self.id), self.chunking)
+    }
+
     /// The check that does not hold: what the case is about before what it sees besides, that others are
     /// still served.
     #[must_use]
@@ -139,6 +144,14 @@ impl Played {
     #[must_use]
     pub fn area(&self) -> &str {
         self.id.rsplit_once('-').map_or(&self.id, |(area, _)| area)
+    }
+
+    /// The seed of a run in which the first try of the case is what is told of it here, of a run with this
+    /// seed: of a case that is listed as flaky, the worst try may have been a later one.
+    pub(crate) fn seed(&self, of_run: u64) -> u64 {
+        let worst = self.tries.iter().position(|status| *status == self.status);
+        let attempt = worst.and_then(|attempt| u64::try_from(attempt).ok());
+        of_run ^ (attempt.unwrap_or(0) << 32)
     }
 
     /// How often it passed of how many tries, for a case that is listed as flaky.
@@ -192,7 +205,7 @@ pub enum Verdict {
     /// A MUST was missed.
     #[serde(rename = "not conformant")]
     NotConformant,
-    /// Nothing was missed, but not all was played.
+    /// No MUST was missed, but not every one was played, be it that the peer has not what it needs.
     Incomplete,
 }
 
@@ -243,6 +256,25 @@ pub struct Run {
 }
 
 impl Run {
+    /// This run and another part of it, which has other cases.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.cases.extend(other.cases);
+        let places: HashMap<_, _> = crate::cases::all().map(|case| case.id).zip(0..).collect();
+        let place = |case: &Played| places.get(case.id.as_str()).copied();
+        self.cases
+            .sort_by_key(|case| (place(case).unwrap_or(usize::MAX), case.chunking as u8));
+        let selected: HashSet<_> = self.cases.iter().map(|case| case.id.as_str()).collect();
+        let mut musts = crate::cases::all()
+            .filter(|case| case.role() == self.role && case.level == Level::Must);
+        self.is_whole = musts.all(|case| selected.contains(case.id));
+        self.milliseconds += other.milliseconds;
+        // Of what was run in part, the cases say what was not.
+        self.failure = self.failure.and(other.failure);
+        self.stale.extend(other.stale);
+        self
+    }
+
     /// How many cases came to this.
     #[must_use]
     pub fn count(&self, status: Status) -> usize {
@@ -278,7 +310,8 @@ impl Run {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let unplayed = |case: &Played| {
-            let was_played = case.was_run() && case.status != Status::Error;
+            let was_played =
+                case.was_run() && !matches!(case.status, Status::Error | Status::Unsupported);
             case.scored && case.level == Level::Must && !was_played
         };
         let failed = |case: &Played| case.status == Status::Fail && case.scored;
@@ -312,4 +345,35 @@ fn is_whole(chunking: &Chunking) -> bool {
 
 fn yes() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn a_must_that_was_not_played_makes_a_run_incomplete() {
+        let mut run = samples::run();
+        run.is_whole = true;
+        run.cases.retain(|case| case.status == Status::Pass);
+        assert_eq!(run.verdict(), Verdict::Conformant);
+        for (status, verdict) in [
+            (Status::Unsupported, Verdict::Incomplete),
+            (Status::Skipped, Verdict::Incomplete),
+            (Status::NotRun, Verdict::Incomplete),
+            (Status::Error, Verdict::Incomplete),
+            (Status::Fail, Verdict::NotConformant),
+        ] {
+            run.cases[0].status = status;
+            assert_eq!(run.verdict(), verdict, "{status}");
+            // What is no MUST, or does not count, takes nothing away.
+            for (level, scored) in [(Level::May, true), (Level::Must, false)] {
+                let mut other = run.clone();
+                (other.cases[0].level, other.cases[0].scored) = (level, scored);
+                let is_missed = status == Status::Fail && scored;
+                assert_eq!(other.verdict() == Verdict::Conformant, !is_missed);
+            }
+        }
+    }
 }

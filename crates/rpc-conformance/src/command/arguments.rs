@@ -9,7 +9,8 @@ use super::output::Report;
 /// Test a tracker, a server or a client against the specification of the protocol.
 ///
 /// Exit status: 0 as required; 1 a failure, or an entry of a list that is stale; 2 wrong usage, or nothing
-/// selected; 3 the peer cannot be reached or does not get ready; 4 the suite could not do its part.
+/// selected; 3 the peer cannot be reached or does not get ready; 4 the suite could not do its part, or
+/// was interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "tvm-rpc-conformance", version)]
 pub(crate) struct Arguments {
@@ -108,7 +109,7 @@ pub(super) struct SoakArguments {
     /// Conversations altogether.
     #[arg(long, default_value = "2000", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) cycles: u32,
-    /// Multiply every deadline.
+    /// Multiply every deadline; from 0.01 to 1000.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
     pub(super) slow: f64,
     /// How long the peer may take until it accepts connections, in seconds.
@@ -166,21 +167,21 @@ pub(super) struct PlayingArguments {
     /// Play each case with every value of every axis.
     #[arg(long, conflicts_with = "axis")]
     pub(super) exhaustive: bool,
-    /// Cases at a time.
-    #[arg(long)]
-    pub(super) jobs: Option<usize>,
-    /// Multiply every deadline.
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = factor)]
-    pub(super) slow: f64,
-    /// How long the peer may take until it accepts connections, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = factor)]
-    pub(super) patience: f64,
+    /// Cases at a time; by default what suits the peer.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(super) jobs: Option<u16>,
+    /// Multiply every deadline; from 0.01 to 1000, by default 1.
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub(super) slow: Option<f64>,
+    /// How long the peer may take until it accepts connections, in seconds; by default 30.
+    #[arg(long, value_name = "SECONDS", value_parser = factor)]
+    pub(super) patience: Option<f64>,
     /// Play what is random as in the run with this seed.
     #[arg(long)]
     pub(super) seed: Option<u64>,
     /// Instead of the cases, play what a relay has recorded (`tvm-rpc relay --record FILE`): what was
     /// said to the recorded peer is said again, and the answers have to be the same.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ABOUT_CASES)]
     pub(super) replay: Vec<PathBuf>,
     /// Spoil the peer by this defect, to see that the suite finds it; `list` lists them.
     #[arg(long, value_name = "DEFECT")]
@@ -232,6 +233,23 @@ pub(super) struct OutputArguments {
     pub(super) quiet: bool,
 }
 
+/// What says something of the cases of the suite, and nothing of a recorded conversation.
+const ABOUT_CASES: [&str; 13] = [
+    "only",
+    "skip",
+    "level",
+    "clause",
+    "tag",
+    "rerun_failed",
+    "list",
+    "axis",
+    "exhaustive",
+    "known_failures",
+    "write_known_failures",
+    "flaky",
+    "set",
+];
+
 /// Ways to cut what is sent.
 #[derive(Debug, Clone)]
 pub(super) struct Chunkings(pub(super) Vec<Chunking>);
@@ -251,10 +269,15 @@ fn axis(text: &str) -> Result<Chunkings, String> {
 
 fn factor(text: &str) -> Result<f64, String> {
     let factor: f64 = text.parse().map_err(|_| "no number".to_owned())?;
-    match factor > 0.0 && factor <= 1000.0 {
+    match factor_in_range(factor) {
         true => Ok(factor),
-        false => Err("it has to be more than 0 and at most 1000".to_owned()),
+        false => Err("it has to be from 0.01 to 1000".to_owned()),
     }
+}
+
+/// Less than a hundredth leaves no peer the time to answer.
+pub(super) fn factor_in_range(factor: f64) -> bool {
+    (0.01..=1000.0).contains(&factor)
 }
 
 /// A value by the name that it has in reports.

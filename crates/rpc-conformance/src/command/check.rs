@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use rpc_conformance::observe;
+use rpc_conformance::report::on_one_line;
 use rpc_recording::{Conversation, Direction};
 
+use super::output::show;
 use super::{Failure, usage};
 
 pub(super) fn run(files: &[PathBuf]) -> Result<u8, Failure> {
@@ -17,20 +19,20 @@ pub(super) fn run(files: &[PathBuf]) -> Result<u8, Failure> {
                 Direction::C2s => "who connected",
                 Direction::S2c => "who listened",
             };
-            println!(
-                "{} message {} by {by}: {} (clause {})",
+            show(&format!(
+                "{} message {} by {by}: {} (clause {})\n",
                 file.display(),
                 finding.message,
-                finding.what,
+                on_one_line(&finding.what),
                 finding.clause
-            );
+            ));
         }
         let messages = conversation.messages.len();
-        println!(
-            "{}: {} findings in {messages} messages",
+        show(&format!(
+            "{}: {} findings in {messages} messages\n",
             file.display(),
             findings.len()
-        );
+        ));
         if !findings.is_empty() {
             status = 1;
         }

@@ -6,6 +6,7 @@ use rpc_conformance::compare::Comparison;
 use rpc_conformance::lists::List;
 use rpc_conformance::report::{self, Column};
 
+use super::output::{show, tell};
 use super::{Failure, read, read_run, usage, write};
 
 pub(super) fn diff(old: &Path, new: &Path) -> Result<u8, Failure> {
@@ -17,7 +18,7 @@ pub(super) fn diff(old: &Path, new: &Path) -> Result<u8, Failure> {
         )));
     }
     let comparison = Comparison::of(&old, &new);
-    print!("{comparison}");
+    show(&comparison.to_string());
     Ok(comparison.exit_status())
 }
 
@@ -35,11 +36,12 @@ pub(super) fn matrix(
     let text = report::matrix(&columns, &notes);
     let unexplained = report::unexplained(&columns, &notes);
     if !unexplained.is_empty() {
-        eprintln!("without an explanation: {}", unexplained.join(", "));
+        let unexplained = unexplained.join(", ");
+        tell(&format!("without an explanation: {unexplained}"));
     }
     match out {
         Some(file) => write(file, &text)?,
-        None => print!("{text}"),
+        None => show(&text),
     }
     Ok(0)
 }

@@ -1,17 +1,19 @@
 mod arguments;
 mod check;
 mod compare;
+mod last;
 mod list;
 mod output;
 mod play;
 mod progress;
 mod soak;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use rpc_conformance::{Peer, Run, Target};
 
 pub(crate) use arguments::Arguments;
@@ -73,7 +75,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(Failure { status, error }) => {
-            eprintln!("error: {error:#}");
+            output::tell(&format!("error: {error:#}"));
             ExitCode::from(status)
         }
     }
@@ -88,10 +90,25 @@ impl PeerArguments {
     }
 }
 
+/// The longest list that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
+/// The longest report that is read, in bytes: it may hold what passed in hundreds of cases.
+const LONGEST_REPORT: u64 = 1 << 30;
+
+/// Reads a list.
 fn read(file: &Path) -> Result<String, Failure> {
-    let text = fs::read_to_string(file);
-    text.with_context(|| file.display().to_string())
-        .map_err(usage)
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    read.with_context(|| file.display().to_string())
+        .and_then(|len| too_long(file, len as u64, LONGEST))
+        .map_err(usage)?;
+    Ok(text)
+}
+
+fn too_long(file: &Path, len: u64, longest: u64) -> anyhow::Result<()> {
+    let file = file.display();
+    ensure!(len <= longest, "{file} has more than {longest} bytes");
+    Ok(())
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
@@ -103,8 +120,16 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 
 /// Reads a JSON report.
 fn read_run(file: &Path) -> Result<Run, Failure> {
-    let text = read(file)?;
-    let run: Run = serde_json::from_str(&text)
+    let opened = File::open(file);
+    let opened = opened
+        .with_context(|| file.display().to_string())
+        .map_err(usage)?;
+    // As it comes, so that what is no report is given up at its first bytes.
+    let mut text = BufReader::new(opened.take(LONGEST_REPORT + 1));
+    let run = serde_json::from_reader(&mut text);
+    let len = LONGEST_REPORT + 1 - text.get_ref().limit();
+    too_long(file, len, LONGEST_REPORT).map_err(usage)?;
+    let run: Run = run
         .with_context(|| format!("{} is no report", file.display()))
         .map_err(usage)?;
     let newest = rpc_conformance::results::FORMAT;

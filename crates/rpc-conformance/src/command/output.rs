@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rpc_conformance::{Run, report};
+use rpc_conformance::{Case, Run, report};
 
 use super::arguments::OutputArguments;
-use super::{Failure, usage, write};
+use super::{Failure, list, usage, write};
 
 /// A report, and its file.
 #[derive(Debug, Clone)]
@@ -56,39 +56,19 @@ pub(super) struct Reports {
     /// What goes to standard output.
     shown: Option<Format>,
     verbose: bool,
-    command: String,
+    again: report::Again,
 }
 
 impl Reports {
-    pub(super) fn new(arguments: &OutputArguments) -> Result<Self, Failure> {
-        let mut files = Vec::new();
-        let mut without = Vec::new();
-        for Report { format, file } in arguments.report.iter().cloned() {
-            match file {
-                Some(file) => files.push((format, file)),
-                None => without.push(format),
-            }
-        }
-        let mut shown = match without[..] {
-            [] => None,
-            [format] => Some(format),
-            _ => {
-                let why = "only one report may be without a file: --report FORMAT=FILE";
-                return Err(usage(anyhow::anyhow!(why)));
-            }
-        };
-        match &arguments.out {
-            // What has no format is the text.
-            Some(file) => files.push((shown.take().unwrap_or(Format::Text), file.clone())),
-            None => shown = shown.or(Some(Format::Text)),
-        }
+    /// `again` is what the command was told besides what a run knows.
+    pub(super) fn new(arguments: &OutputArguments, again: report::Again) -> Result<Self, Failure> {
+        let (files, shown) = places(arguments)?;
         Ok(Self {
             files,
             // Without one, the text still says how it went.
             shown: shown.or(Some(Format::Text)),
             verbose: arguments.verbose,
-            command: std::env::var("TVM_RPC_CONFORMANCE_COMMAND")
-                .unwrap_or_else(|_| "tvm-rpc-conformance".to_owned()),
+            again,
         })
     }
 
@@ -105,7 +85,7 @@ impl Reports {
             let coloured = coloured != anstream::ColorChoice::Never;
             show(&self.text(format, run, coloured));
             if format != Format::Text {
-                eprintln!("{}", report::summary(run));
+                tell(&report::summary(run));
             }
         }
         failure
@@ -116,22 +96,77 @@ impl Reports {
             Format::Text => report::Text::default()
                 .verbose(self.verbose)
                 .coloured(coloured)
-                .command(&self.command)
+                .again(self.again.clone())
                 .report(run),
             Format::Json => report::json(run),
-            Format::Junit => report::junit(run),
+            Format::Junit => report::junit(run, &self.again),
             Format::Markdown => report::markdown(run),
-            Format::Html => report::html(run),
-            Format::Tap => report::tap(run),
+            Format::Html => report::html(run, &self.again),
+            Format::Tap => report::tap(run, &self.again),
             Format::Badge => report::badge(run),
         }
     }
+}
+
+/// Formats with their files, and the one that goes to standard output, if any.
+type Places = (Vec<(Format, PathBuf)>, Option<Format>);
+
+fn places(arguments: &OutputArguments) -> Result<Places, Failure> {
+    let mut files = Vec::new();
+    let mut without = Vec::new();
+    for Report { format, file } in arguments.report.iter().cloned() {
+        match file {
+            Some(file) => files.push((format, file)),
+            None => without.push(format),
+        }
+    }
+    let mut shown = match without[..] {
+        [] => None,
+        [format] => Some(format),
+        _ => {
+            let why = "only one report may be without a file: --report FORMAT=FILE";
+            return Err(usage(anyhow::anyhow!(why)));
+        }
+    };
+    if let Some(file) = &arguments.out {
+        // What has no format is the text.
+        files.push((shown.take().unwrap_or(Format::Text), file.clone()));
+    }
+    Ok((files, shown))
+}
+
+/// Writes a list of cases to where reports would go.
+pub(super) fn write_list(arguments: &OutputArguments, cases: &[&Case]) -> Result<(), Failure> {
+    let text = |format| match format {
+        Format::Text => Ok(list::text(cases)),
+        Format::Json => Ok(list::json(cases)),
+        _ => Err(usage(anyhow::anyhow!("a list is text or json"))),
+    };
+    let (files, shown) = places(arguments)?;
+    let shown = shown.or(files.is_empty().then_some(Format::Text));
+    let shown = shown.map(text).transpose()?;
+    let files: Vec<_> = files
+        .into_iter()
+        .map(|(format, file)| Ok((text(format)?, file)))
+        .collect::<Result<_, _>>()?;
+    for (text, file) in files {
+        write(&file, &text)?;
+    }
+    show(&shown.unwrap_or_default());
+    Ok(())
 }
 
 /// Prints a text. Whoever reads it may have enough of it.
 pub(super) fn show(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Says something on standard error, with nothing in it that steers a terminal.
+pub(super) fn tell(text: &str) {
+    let lines = text.lines().map(|line| report::on_one_line(line) + "\n");
+    // There is nobody to tell where that is closed.
+    let _ = std::io::stderr().write_all(lines.collect::<String>().as_bytes());
 }
 
 /// Writes what passed in a case to a file that has its name.

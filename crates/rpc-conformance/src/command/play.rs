@@ -1,8 +1,7 @@
 //! A run: what the arguments ask for, and what becomes of it.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,14 +10,15 @@ use anyhow::{Context as _, anyhow};
 use rpc_conformance::broken::defects;
 use rpc_conformance::lists::{Excuses, List, write_known_failures};
 use rpc_conformance::{
-    Chunking, FrozenSet, Options, PeerError, Played, Role, RunError, Selection, Status, Target,
-    replay,
+    Case, Chunking, FrozenSet, Options, PeerError, Played, Role, Run, RunError, Selection, Target,
+    replays, report,
 };
 
 use super::arguments::{ListArguments, PlayingArguments, RunArguments, SelectionArguments};
-use super::output::{Format, Reports, record, show};
+use super::last::Last;
+use super::output::{Reports, record, show, write_list};
 use super::progress::Progress;
-use super::{Failure, NO_PEER, SUITE, USAGE, list, read, read_run, suite, usage, write};
+use super::{Failure, NO_PEER, SUITE, USAGE, read, suite, usage, write};
 
 pub(super) fn run(
     target: Option<Target>,
@@ -27,14 +27,12 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     let last = arguments.selection.rerun_failed.as_deref();
     let last = last.map(|file| Last::read(file, role)).transpose()?;
-    let selection = selection(&arguments.selection, last.as_ref());
     if arguments.selection.list {
-        return list_cases(&selection, role, arguments);
+        return list_cases(role, arguments, last.as_ref());
     }
     if arguments.playing.broken.as_deref() == Some("list") {
-        for defect in defects(role) {
-            println!("{:<24} {}", defect.name, defect.what);
-        }
+        let of_role = defects(role).map(|defect| format!("{:<24} {}\n", defect.name, defect.what));
+        show(&of_role.collect::<String>());
         return Ok(0);
     }
     let target = target.ok_or_else(|| {
@@ -44,14 +42,16 @@ pub(super) fn run(
         };
         usage(anyhow!("which {role} is to be tested? {which}"))
     })?;
-    let reports = Reports::new(&arguments.output)?;
+    let recorded = recorded(&arguments.playing, role)?;
+    let reports = Reports::new(&arguments.output, again(&arguments.playing, &recorded))?;
     let excuses = excuses(&arguments.lists)?;
+    let written = arguments.lists.write_known_failures.as_deref();
+    let before = written.map(overwritten).transpose()?.unwrap_or_default();
     let set = arguments.lists.set.as_deref().map(set).transpose()?;
-    let mut options = options(&arguments.playing, selection, last.as_ref());
-    options = options
+    let options = options(&arguments.playing, last.as_ref())
         .with_repeated(excuses.flaky_ids().map(str::to_owned))
         .with_stop(stop_when_interrupted()?);
-    options = spoilt_or_replayed(options, &arguments.playing, role)?;
+    let mut options = spoilt(options, &arguments.playing, role)?;
     let folder = arguments.output.record.as_deref();
     if let Some(folder) = folder {
         let made = fs::create_dir_all(folder);
@@ -59,9 +59,14 @@ pub(super) fn run(
             .map_err(suite)?;
         options = options.with_recordings();
     }
+    let parts = match recorded.is_empty() {
+        true => parts(&options, role, arguments, last.as_ref()),
+        false => vec![only_recorded(&options, &recorded)],
+    };
+    let total = parts.iter().map(|part| part.count).sum();
     let progress = Progress::new(arguments.output.quiet);
     let unrecorded = Mutex::new(None);
-    let on_played = |played: &Played, total: usize| {
+    let on_played = |played: &Played, _| {
         let is_scored = set.as_ref().is_none_or(|set| set.has(&played.id));
         progress.played(played, total, is_scored && excuses.excuse(played).is_none());
         if let Some(folder) = folder
@@ -70,14 +75,10 @@ pub(super) fn run(
             *unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }
     };
-    let ran = rpc_conformance::run(&target, &options, &on_played);
+    let played = play(&target, &parts, &on_played);
     progress.done();
-    let (mut run, failure) = match ran {
-        Ok(run) => (run, None),
-        Err(error) => (
-            rpc_conformance::not_run(&target, &options, &error),
-            Some(error),
-        ),
+    let Some((mut run, failure)) = played else {
+        return Err(usage(anyhow!("no case is selected")));
     };
     run.peer.name = arguments.lists.peer_name.clone();
     run.peer.version = arguments.lists.peer_version.clone();
@@ -92,8 +93,8 @@ pub(super) fn run(
             error: error.into(),
         });
     }
-    if let Some(file) = &arguments.lists.write_known_failures {
-        write(file, &write_known_failures(&run, &excuses))?;
+    if let Some(file) = written {
+        write(file, &write_known_failures(&run, &excuses, &before))?;
     }
     match unrecorded
         .into_inner()
@@ -104,20 +105,115 @@ pub(super) fn run(
     }
 }
 
-fn spoilt_or_replayed(
-    mut options: Options,
-    playing: &PlayingArguments,
+/// Cases that are played in the same ways.
+#[derive(Debug)]
+struct Part {
+    options: Options,
+    /// How many playings that are.
+    count: usize,
+}
+
+/// What is selected. Of a run before, each case is played in the ways in which it did not pass, unless
+/// the arguments say in which.
+fn parts(
+    options: &Options,
     role: Role,
-) -> Result<Options, Failure> {
-    if let Some(name) = &playing.broken {
-        let defect = defects(role).find(|defect| defect.name == name);
-        let unknown =
-            || anyhow!("no {role} is broken by {name:?}; --broken list lists what there is");
-        options = options.with_defect(defect.ok_or_else(|| usage(unknown()))?);
+    arguments: &RunArguments,
+    last: Option<&Last>,
+) -> Vec<Part> {
+    let part = |selection: Selection, ways: &[Chunking]| Part {
+        count: selection.of(role).len() * ways.len(),
+        options: options
+            .clone()
+            .with_selection(selection)
+            .with_chunkings(ways.iter().copied()),
+    };
+    let ways = ways(&arguments.playing);
+    let whole = part(
+        selection(&arguments.selection, last),
+        ways.as_deref().unwrap_or(&[Chunking::Whole]),
+    );
+    let Some(last) = last.filter(|_| ways.is_none()) else {
+        return vec![whole];
+    };
+    let groups = last.groups.iter().map(|(ids, ways)| {
+        let selection = selection(&arguments.selection, None);
+        part(selection.with_ids(ids.iter().cloned()), ways)
+    });
+    let selected: Vec<_> = groups.filter(|part| part.count > 0).collect();
+    match selected.is_empty() {
+        // That nothing is selected is for the run to say.
+        true => vec![whole],
+        false => selected,
     }
-    let files = playing.replay.iter();
-    let cases: Result<Vec<_>, _> = files.map(|file| replay(file, role)).collect();
-    Ok(options.with_replays(cases.map_err(usage)?))
+}
+
+/// Recorded conversations, and no case of the suite.
+fn only_recorded(options: &Options, recorded: &Recorded<'_>) -> Part {
+    let cases = recorded.iter().map(|(case, _)| *case);
+    Part {
+        options: options
+            .clone()
+            .with_selection(Selection::all().with_ids([]))
+            .with_replays(cases),
+        count: recorded.len(),
+    }
+}
+
+/// Plays all parts as one run, of which the cases of a part are not run where its peer cannot be reached.
+fn play(
+    target: &Target,
+    parts: &[Part],
+    on_played: &(dyn Fn(&Played, usize) + Sync),
+) -> Option<(Run, Option<RunError>)> {
+    let mut failure = None;
+    let runs = parts.iter().map(|part| {
+        let ran = rpc_conformance::run(target, &part.options, on_played);
+        ran.unwrap_or_else(|error| {
+            let run = rpc_conformance::not_run(target, &part.options, &error);
+            failure = Some(error);
+            run
+        })
+    });
+    let run = runs.reduce(Run::and)?;
+    Some((run, failure))
+}
+
+type Recorded<'a> = Vec<(&'static Case, &'a Path)>;
+
+/// The conversations that are to be played instead of the cases.
+fn recorded(playing: &PlayingArguments, role: Role) -> Result<Recorded<'_>, Failure> {
+    let files = || playing.replay.iter().map(PathBuf::as_path);
+    let cases = replays(files(), role).map_err(usage)?;
+    Ok(cases.into_iter().zip(files()).collect())
+}
+
+/// What plays a case again, besides what the run knows.
+fn again(playing: &PlayingArguments, recorded: &Recorded<'_>) -> report::Again {
+    let mut again = report::Again::default();
+    if let Ok(command) = std::env::var("TVM_RPC_CONFORMANCE_COMMAND") {
+        again = again.with_command(command);
+    }
+    if let Some(defect) = &playing.broken {
+        again = again.with_option("--broken", defect);
+    }
+    if let Some(patience) = playing.patience {
+        again = again.with_option("--patience", patience.to_string());
+    }
+    for (case, file) in recorded {
+        again = again.with_recording(case.id, file.display().to_string());
+    }
+    again
+}
+
+fn spoilt(options: Options, playing: &PlayingArguments, role: Role) -> Result<Options, Failure> {
+    let Some(name) = &playing.broken else {
+        return Ok(options);
+    };
+    let defect = defects(role).find(|defect| defect.name == name);
+    let unknown = || anyhow!("no {role} is broken by {name:?}; --broken list lists what there is");
+    let defect = defect.ok_or_else(|| usage(unknown()))?;
+    Ok(options.with_defect(defect))
 }
 
 /// The status of the command where there was no run.
@@ -135,21 +231,12 @@ pub(super) fn status(error: &RunError) -> u8 {
     }
 }
 
-fn list_cases(selection: &Selection, role: Role, arguments: &RunArguments) -> Result<u8, Failure> {
-    let cases = selection.of(role);
+fn list_cases(role: Role, arguments: &RunArguments, last: Option<&Last>) -> Result<u8, Failure> {
+    let cases = selection(&arguments.selection, last).of(role);
     if cases.is_empty() {
         return Err(usage(anyhow!("no case of the role {role} is selected")));
     }
-    let format = arguments.output.report.first().map(|report| report.format);
-    let text = match format {
-        None | Some(Format::Text) => list::text(&cases),
-        Some(Format::Json) => list::json(&cases),
-        Some(_) => return Err(usage(anyhow!("a list is text or json"))),
-    };
-    match &arguments.output.out {
-        Some(file) => write(file, &text)?,
-        None => show(&text),
-    }
+    write_list(&arguments.output, &cases)?;
     Ok(0)
 }
 
@@ -163,87 +250,61 @@ fn selection(arguments: &SelectionArguments, last: Option<&Last>) -> Selection {
         selection = selection.with_level(level);
     }
     if let Some(last) = last {
-        selection = selection.with_ids(last.ids.iter().cloned());
+        selection = selection.with_ids(last.ids().cloned());
     }
     selection
 }
 
-fn options(arguments: &PlayingArguments, selection: Selection, last: Option<&Last>) -> Options {
-    let mut options = Options::default()
-        .with_selection(selection)
-        .with_slow(arguments.slow)
-        .with_patience(Duration::from_secs_f64(arguments.patience));
-    let given: Vec<_> = arguments
-        .axis
-        .iter()
-        .flat_map(|axis| axis.0.iter().copied())
-        .collect();
+/// The ways in which each case is played, where the arguments name some.
+fn ways(arguments: &PlayingArguments) -> Option<Vec<Chunking>> {
     if arguments.exhaustive {
-        options = options.with_chunkings(Chunking::ALL);
-    } else if !given.is_empty() {
-        options = options.with_chunkings(given);
-    } else if let Some(last) = last {
-        options = options.with_chunkings(last.chunkings.iter().copied());
+        return Some(Chunking::ALL.to_vec());
+    }
+    let given = arguments.axis.iter().flat_map(|axis| &axis.0);
+    let is_given = |chunking: &Chunking| given.clone().any(|given| given == chunking);
+    let ways: Vec<_> = Chunking::ALL.into_iter().filter(is_given).collect();
+    (!ways.is_empty()).then_some(ways)
+}
+
+fn options(arguments: &PlayingArguments, last: Option<&Last>) -> Options {
+    let mut options = Options::default();
+    if let Some(slow) = arguments.slow.or(last.map(|last| last.slow)) {
+        options = options.with_slow(slow);
+    }
+    if let Some(patience) = arguments.patience {
+        options = options.with_patience(Duration::from_secs_f64(patience));
     }
     if let Some(jobs) = arguments.jobs {
-        options = options.with_jobs(jobs);
+        options = options.with_jobs(jobs.into());
     }
-    match (arguments.seed, last) {
-        (Some(seed), _) => options.with_seed(seed),
-        (None, Some(last)) => options.with_seed(last.seed),
-        (None, None) => options,
-    }
-}
-
-/// What did not pass in a run before.
-#[derive(Debug)]
-struct Last {
-    ids: BTreeSet<String>,
-    chunkings: Vec<Chunking>,
-    seed: u64,
-}
-
-impl Last {
-    fn read(file: &Path, role: Role) -> Result<Self, Failure> {
-        let run = read_run(file)?;
-        let file = file.display();
-        if run.role != role {
-            return Err(usage(anyhow!("{file} is about a {}", run.role)));
-        }
-        let again = |status| {
-            matches!(
-                status,
-                Status::Fail | Status::Warn | Status::Error | Status::NotRun
-            )
-        };
-        let failed: Vec<_> = run.cases.iter().filter(|case| again(case.status)).collect();
-        if failed.is_empty() {
-            return Err(usage(anyhow!(
-                "in {file} there is nothing that did not pass"
-            )));
-        }
-        let chunkings = failed.iter().map(|case| case.chunking);
-        let is_played = |chunking: &Chunking| chunkings.clone().any(|played| played == *chunking);
-        Ok(Self {
-            ids: failed.iter().map(|case| case.id.clone()).collect(),
-            chunkings: Chunking::ALL.into_iter().filter(is_played).collect(),
-            seed: run.seed,
-        })
+    match arguments.seed.or(last.map(|last| last.seed)) {
+        Some(seed) => options.with_seed(seed),
+        None => options,
     }
 }
 
 fn excuses(arguments: &ListArguments) -> Result<Excuses, Failure> {
-    let list = |file: Option<&Path>| match file {
-        None => Ok(List::default()),
-        Some(file) => List::parse(&read(file)?)
-            .with_context(|| file.display().to_string())
-            .map_err(usage),
-    };
-    let known = list(arguments.known_failures.as_deref())?;
-    let flaky = list(arguments.flaky.as_deref())?;
+    let known = arguments.known_failures.as_deref().map(list);
+    let known = known.transpose()?.unwrap_or_default();
+    let flaky = arguments.flaky.as_deref().map(list);
+    let flaky = flaky.transpose()?.unwrap_or_default();
     Excuses::new(known, flaky, arguments.peer_version.clone())
         .context("the list of flaky cases")
         .map_err(usage)
+}
+
+fn list(file: &Path) -> Result<List, Failure> {
+    List::parse(&read(file)?)
+        .with_context(|| file.display().to_string())
+        .map_err(usage)
+}
+
+/// The list that will be written over, if there is one: anything else is not overwritten.
+fn overwritten(file: &Path) -> Result<List, Failure> {
+    match fs::exists(file) {
+        Ok(false) => Ok(List::default()),
+        _ => list(file),
+    }
 }
 
 fn set(name: &str) -> Result<FrozenSet, Failure> {

@@ -6,7 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rpc_conformance::report::on_one_line;
 use rpc_conformance::{Played, Status};
+
+use super::output::tell;
 
 /// Between two lines.
 const APART: Duration = Duration::from_secs(5);
@@ -87,7 +90,7 @@ impl Progress {
     fn say(&self, line: &str) {
         match &self.kind {
             Kind::Bar(bar) => bar.println(line),
-            Kind::Lines => eprintln!("{line}"),
+            Kind::Lines => tell(line),
             Kind::Nothing => {}
         }
     }
@@ -108,6 +111,6 @@ fn first_failure(case: &Played) -> String {
         check.unwrap_or_default()
     );
     // What a peer says must not steer a terminal.
-    let is_harmless = |c: char| c == '\n' || !c.is_control();
-    text.chars().filter(|c| is_harmless(*c)).collect()
+    let lines: Vec<_> = text.lines().map(on_one_line).collect();
+    lines.join("\n")
 }

@@ -1,4 +1,11 @@
+use std::borrow::Cow;
+
+use serde::Deserialize as _;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error, StrDeserializer};
+
 use crate::results::Played;
+use crate::stage::Chunking;
 
 /// A list that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +27,7 @@ pub(crate) struct Entry {
     /// As it is written, with all but version and reason.
     pub(crate) name: String,
     pub(crate) id: String,
-    pub(crate) chunking: Option<String>,
+    pub(crate) chunking: Option<Chunking>,
     pub(crate) check: Option<String>,
     pub(crate) until: Option<String>,
     pub(crate) reason: String,
@@ -82,12 +89,18 @@ impl Entry {
             [name, "until", version] => (name, Some(version.to_owned())),
             _ => return Err(format!("{subject:?} is not ID or ID until VERSION")),
         };
+        // One that has no number would be over for every version.
+        if let Some(version) = until.as_ref().filter(|version| !has_number(version)) {
+            return Err(format!(
+                "{version:?} is no version: it begins with no number"
+            ));
+        }
         let (id, chunking, check) = parts(name)?;
         Ok(Self {
             name: name.to_owned(),
             id: crate::ids::current(id).to_owned(),
-            chunking: chunking.map(str::to_owned),
-            check: check.map(str::to_owned),
+            chunking: chunking.map(way).transpose()?,
+            check: check.map(|check| decoded(check).into_owned()),
             until,
             reason: reason.to_owned(),
             line,
@@ -96,18 +109,18 @@ impl Entry {
 
     /// Whether both may be about the same failure.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let meet = |one: &Option<String>, other: &Option<String>| {
+        fn meet<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
             one.is_none() || other.is_none() || one == other
-        };
+        }
         self.id == other.id
-            && meet(&self.chunking, &other.chunking)
-            && meet(&self.check, &other.check)
+            && meet(self.chunking.as_ref(), other.chunking.as_ref())
+            && meet(self.check.as_ref(), other.check.as_ref())
     }
 
     /// Whether it is about this playing of a case, whatever the check.
     pub(crate) fn is_about(&self, played: &Played) -> bool {
-        let chunking = self.chunking.as_deref();
-        self.id == played.id && chunking.is_none_or(|name| name == played.chunking.to_string())
+        let (id, chunking) = played.key();
+        self.id == id && self.chunking.is_none_or(|own| own == chunking)
     }
 
     /// Whether it is about what did not hold.
@@ -153,8 +166,61 @@ fn parts(name: &str) -> Result<(&str, Option<&str>, Option<&str>), String> {
     }
 }
 
+/// A way to cut what is sent, by the name that it has in reports.
+fn way(name: &str) -> Result<Chunking, String> {
+    let name: StrDeserializer<'_, Error> = name.into_deserializer();
+    Chunking::deserialize(name).map_err(|error| error.to_string())
+}
+
+/// The name of a check as it stands in an entry: what would end it there is written as `%` and two
+/// hexadecimal digits for each byte.
+pub(crate) fn encoded(check: &str) -> String {
+    let mut encoded = String::with_capacity(check.len());
+    for c in check.chars() {
+        if matches!(c, ':' | '%') || c.is_whitespace() || c.is_control() {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                encoded.push_str(&format!("%{byte:02x}"));
+            }
+        } else {
+            encoded.push(c);
+        }
+    }
+    encoded
+}
+
+/// The name of a check that stands so in an entry.
+fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return text.into();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let mut byte = [0];
+        let digits = behind.get(..2).filter(|_| first == b'%');
+        match digits.map(|digits| hex::decode_to_slice(digits, &mut byte)) {
+            Some(Ok(())) => {
+                bytes.extend(byte);
+                rest = &behind[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = behind;
+            }
+        }
+    }
+    // What is no text is no name that a check has.
+    String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
+}
+
 fn check_is_empty(check: Option<&str>) -> bool {
     check.is_some_and(str::is_empty)
+}
+
+fn has_number(version: &str) -> bool {
+    let version = version.trim_start_matches('v');
+    version.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// The numbers of a version, up to the first part that is none.
@@ -189,7 +255,7 @@ mod tests {
             (&None, &None, &None)
         );
         assert_eq!((full.id.as_str(), full.line), ("SRV-COPY-004", 4));
-        assert_eq!(full.chunking.as_deref(), Some("bytes"));
+        assert_eq!(full.chunking, Some(Chunking::Bytes));
         assert_eq!(full.check.as_deref(), Some("ack"));
         assert_eq!(full.until.as_deref(), Some("0.28"));
     }
@@ -207,6 +273,10 @@ mod tests {
                 "line 1: \"TRK-PUT-003 since 3\" is not ID or ID until VERSION",
             ),
             (
+                "TRK-PUT-003 until then: x",
+                "line 1: \"then\" is no version: it begins with no number",
+            ),
+            (
                 "TRK-PUT-003.: x",
                 "line 1: \"TRK-PUT-003.\" is not ID or ID.CHECK",
             ),
@@ -215,6 +285,10 @@ mod tests {
             (
                 "A[dialect=ffi]: x",
                 "line 1: only chunking may stand in [ ]",
+            ),
+            (
+                "B: x\nA[chunking=byte]: x",
+                "line 2: unknown variant `byte`, expected one of `whole`, `bytes`, `random`, `coalesced`",
             ),
             ("A: x\nA.b: y", "line 2: A.b is in line 1 already"),
             (

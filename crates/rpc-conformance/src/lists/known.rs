@@ -1,5 +1,3 @@
-use std::fmt::Write as _;
-
 use super::{List, ListError};
 use crate::ids;
 use crate::results::{Played, Run, Status};
@@ -7,9 +5,9 @@ use crate::results::{Played, Run, Status};
 /// What a run is excused for.
 #[derive(Debug, Clone, Default)]
 pub struct Excuses {
-    known: List,
-    flaky: List,
-    version: Option<String>,
+    pub(super) known: List,
+    pub(super) flaky: List,
+    pub(super) version: Option<String>,
 }
 
 impl Excuses {
@@ -57,14 +55,27 @@ impl Excuses {
     /// Writes into a run what is excused, and which entries are of no use: they name no case, or what
     /// they excuse does not happen.
     pub fn apply(&self, run: &mut Run) {
+        run.stale.extend(self.unknown());
+        self.apply_to_cases(run);
+    }
+
+    /// Whether it excuses nothing.
+    #[cfg(feature = "harness")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.entries().is_empty() && self.flaky.entries().is_empty()
+    }
+
+    /// What is to be said of entries that name no case.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = String> {
+        let entries = self.known.entries().iter().chain(self.flaky.entries());
+        let unknown = entries.filter(|entry| ids::find(&entry.id).is_none());
+        unknown.map(|entry| format!("{}: {}", entry.name, ids::why_missing(&entry.id)))
+    }
+
+    /// The same as [`Excuses::apply`], but for entries that name no case.
+    pub(crate) fn apply_to_cases(&self, run: &mut Run) {
         for played in &mut run.cases {
             played.excused = self.excuse(played).map(str::to_owned);
-        }
-        for entry in self.known.entries().iter().chain(self.flaky.entries()) {
-            if ids::find(&entry.id).is_none() {
-                run.stale
-                    .push(format!("{}: {}", entry.name, ids::why_missing(&entry.id)));
-            }
         }
         let version = self.version.as_deref();
         for entry in self
@@ -87,79 +98,7 @@ impl Excuses {
             }
         }
     }
-
-    fn known_entry(&self, played: &Played) -> Option<&super::entry::Entry> {
-        let mut entries = self.known.entries().iter();
-        entries.find(|entry| entry.excuses(played))
-    }
 }
-
-/// A list of what failed in this run. Entries that are known already keep their reasons, and those of
-/// cases that were not played are kept.
-#[must_use]
-pub fn write_known_failures(run: &Run, excuses: &Excuses) -> String {
-    let mut text = String::from("# ID[.CHECK] [until VERSION]: REASON\n");
-    let mut written = Vec::new();
-    for played in &run.cases {
-        if let Some(entry) = excuses
-            .known_entry(played)
-            .filter(|_| played.excused.is_some())
-        {
-            if !written.contains(&entry.line) {
-                written.push(entry.line);
-                line(
-                    &mut text,
-                    &entry.name,
-                    entry.until.as_deref(),
-                    &entry.reason,
-                );
-            }
-        } else if played.counts_against() {
-            let check = played.failed_check();
-            let plain = check.filter(|check| !check.name.contains([' ', ':']));
-            let name = match plain {
-                Some(check) => format!("{}.{}", played.name(), check.name),
-                None => played.name(),
-            };
-            let found = check.map_or(&played.note, |check| &check.found);
-            line(&mut text, &name, None, &shortened(found));
-        }
-    }
-    for entry in excuses.known.entries() {
-        let was_played = run
-            .cases
-            .iter()
-            .any(|played| entry.is_about(played) && played.was_run());
-        if !was_played && ids::find(&entry.id).is_some() {
-            line(
-                &mut text,
-                &entry.name,
-                entry.until.as_deref(),
-                &entry.reason,
-            );
-        }
-    }
-    text
-}
-
-fn line(text: &mut String, name: &str, until: Option<&str>, reason: &str) {
-    let until = until
-        .map(|version| format!(" until {version}"))
-        .unwrap_or_default();
-    let _ = writeln!(text, "{name}{until}: {reason}");
-}
-
-/// One line that says what was found.
-fn shortened(found: &str) -> String {
-    const LONGEST: usize = 100;
-    let words = found.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None if words.is_empty() => "fails".to_owned(),
-        None => words,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,27 +202,6 @@ mod tests {
         assert_eq!(
             check.to_string(),
             "line 1: A.b: a flaky case is listed as a whole"
-        );
-    }
-
-    #[test]
-    fn what_is_written_excuses_the_same_run() {
-        let text = write_known_failures(&samples::run(), &Excuses::default());
-        assert_eq!(applied(&text, "").exit_status(), 0, "{text}");
-        // Reasons that somebody wrote are kept, of cases that were not played too.
-        let client = crate::cases::all().find(|case| case.role() == crate::Role::Client);
-        let known = format!(
-            "{} until 0.28: so\n{}: later",
-            samples::FAILING,
-            client.unwrap().id
-        );
-        let excuses = excuses(&known, "").unwrap();
-        let mut run = samples::run();
-        excuses.apply(&mut run);
-        let text = write_known_failures(&run, &excuses);
-        assert_eq!(
-            text,
-            format!("# ID[.CHECK] [until VERSION]: REASON\n{known}\n")
         );
     }
 }

@@ -13,11 +13,15 @@ pub fn badge(run: &Run) -> String {
         Verdict::Incomplete => "yellow",
     };
     let (passed, of) = run.reached(Level::Must);
+    let (message, color) = match run.failure {
+        Some(_) => ("not run".to_owned(), "lightgrey"),
+        None => (format!("{verdict}, {passed} of {of} MUST"), color),
+    };
     let set = run.set.as_ref().map(|set| format!(" {set}"));
     let badge = json!({
         "schemaVersion": 1,
         "label": format!("TVM RPC {}{}", run.role, set.unwrap_or_default()),
-        "message": format!("{verdict}, {passed} of {of} MUST"),
+        "message": message,
         "color": color,
     });
     format!("{badge:#}\n")
@@ -30,5 +34,10 @@ mod tests {
     #[test]
     fn a_badge() {
         insta::assert_snapshot!(super::badge(&samples::run()));
+    }
+    #[test]
+    fn a_run_that_did_not_begin_has_no_verdict() {
+        let badge = super::badge(&samples::not_run());
+        assert!(badge.contains("\"not run\""), "{badge}");
     }
 }

@@ -3,10 +3,10 @@
 use anstyle::{AnsiColor, Style};
 
 use super::hex::{Comparison, dump};
-use super::{on_one_line, page};
+use super::{Again, on_one_line, page};
 use crate::evidence::Timeline;
 use crate::results::{Played, Run, Status};
-use crate::stage::{Check, Chunking};
+use crate::stage::Check;
 use crate::transcript::Direction;
 
 /// Lines of one block that are shown.
@@ -60,12 +60,12 @@ impl Paint {
 }
 
 /// The lines about a case, for a terminal or a text in another report.
-pub(crate) fn lines(run: &Run, case: &Played, command: &str, paint: Paint) -> Vec<String> {
+pub(crate) fn lines(run: &Run, case: &Played, again: &Again, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |name: &str, text: &str| {
         lines.push(format!("  {} {text}", paint.faint(&format!("{name:<9}"))));
     };
-    say("why", &case.why);
+    say("why", &on_one_line(&case.why));
     let read = page(&case.clause).unwrap_or_default();
     say(
         "clause",
@@ -91,7 +91,7 @@ pub(crate) fn lines(run: &Run, case: &Played, command: &str, paint: Paint) -> Ve
     lines.push(format!(
         "  {} {}",
         paint.faint("replay   "),
-        replay(run, case, command)
+        again.line(run, case)
     ));
     lines
 }
@@ -170,32 +170,4 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
         lines.push(format!("… {more} more lines"));
     }
     lines
-}
-
-/// The command that plays just this case as it was played.
-pub(crate) fn replay(run: &Run, case: &Played, command: &str) -> String {
-    let mut words = vec![run.role.to_string()];
-    let mut option = |name: &str, value: &str| {
-        let value = shlex::try_quote(value).map_or_else(|_| value.to_owned(), Into::into);
-        words.push(format!("{name} {value}"));
-    };
-    let peer = &run.peer;
-    for (name, value) in [
-        ("--addr", &peer.address),
-        ("--cmd", &peer.command),
-        ("--key", &peer.key),
-    ] {
-        if let Some(value) = value {
-            option(name, value);
-        }
-    }
-    option("--only", &case.id);
-    if case.chunking != Chunking::Whole {
-        option("--axis", &format!("chunking={}", case.chunking));
-    }
-    option("--seed", &run.seed.to_string());
-    if (run.slow - 1.0).abs() > f64::EPSILON {
-        option("--slow", &run.slow.to_string());
-    }
-    format!("{command} {}", words.join(" "))
 }

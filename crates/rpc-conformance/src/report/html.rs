@@ -1,6 +1,6 @@
 use std::fmt::{self, Display, Write as _};
 
-use super::{areas, detail, on_one_line, page, reason, summary};
+use super::{Again, areas, detail, on_one_line, page, reason, summary};
 use crate::case::Level;
 use crate::evidence::Timeline;
 use crate::results::{Played, Run, Status};
@@ -10,7 +10,7 @@ const STYLE: &str = include_str!("style.css");
 
 /// The report as one page of HTML without scripts: a section for each case that did not pass.
 #[must_use]
-pub fn html(run: &Run) -> String {
+pub fn html(run: &Run, again: &Again) -> String {
     let mut out = String::new();
     let title = format!("Conformance of a {}", run.role);
     let _ = writeln!(
@@ -21,6 +21,13 @@ pub fn html(run: &Run) -> String {
          <h1>{title}</h1>\n<p class=\"summary\">{}</p>",
         Text(&summary(run))
     );
+    if let Some(failure) = &run.failure {
+        let _ = writeln!(
+            out,
+            "<p class=\"fail\">Nothing was run: {}</p>",
+            Text(failure)
+        );
+    }
     about(run, &mut out);
     levels(run, &mut out);
     out.push_str("<h2>Cases</h2>\n");
@@ -32,7 +39,7 @@ pub fn html(run: &Run) -> String {
         out.push_str("<h2>What did not pass</h2>\n");
     }
     for case in odd {
-        section(run, case, &mut out);
+        section(run, case, again, &mut out);
     }
     out.push_str("</body>\n</html>\n");
     out
@@ -55,9 +62,6 @@ fn about(run: &Run, out: &mut String) {
     for stale in &run.stale {
         say("stale", stale);
     }
-    if let Some(failure) = &run.failure {
-        say("nothing was run", failure);
-    }
     out.push_str("</dl>\n");
 }
 
@@ -79,13 +83,14 @@ fn table(area: &str, cases: &[Played], out: &mut String) {
     let open = if is_fine { "" } else { " open" };
     let _ = writeln!(
         out,
-        "<details{open}><summary>{area}: {}</summary>\n<table>",
+        "<details{open}><summary>{}: {}</summary>\n<table>",
+        Text(area),
         super::counts(cases.iter())
     );
     for case in cases {
         let name = Text(&case.name()).to_string();
         let name = match has_section(case) {
-            true => format!("<a href=\"#{}\">{name}</a>", anchor(case)),
+            true => format!("<a href=\"#{}\">{name}</a>", Text(&anchor(case))),
             false => name,
         };
         let _ = writeln!(
@@ -101,11 +106,11 @@ fn table(area: &str, cases: &[Played], out: &mut String) {
     out.push_str("</table>\n</details>\n");
 }
 
-fn section(run: &Run, case: &Played, out: &mut String) {
+fn section(run: &Run, case: &Played, again: &Again, out: &mut String) {
     let _ = writeln!(
         out,
         "<section id=\"{}\">\n<h3><span class=\"{}\">{}</span> {}: {}</h3>\n<p>{}</p>\n<dl>",
-        anchor(case),
+        Text(&anchor(case)),
         class(case.status),
         case.status,
         Text(&case.name()),
@@ -145,11 +150,10 @@ fn section(run: &Run, case: &Played, out: &mut String) {
             );
         }
     }
-    let replay = detail::replay(run, case, "tvm-rpc-conformance");
     let _ = writeln!(
         out,
         "<h4>replay</h4>\n<pre>{}</pre>\n</section>",
-        Text(&replay)
+        Text(&again.line(run, case))
     );
 }
 
@@ -226,8 +230,18 @@ mod tests {
     use super::*;
     use crate::report::samples;
 
+    fn html(run: &Run) -> String {
+        super::html(run, &Again::default())
+    }
+
     #[test]
     fn a_run() {
         insta::assert_snapshot!(html(&samples::run()).replace(STYLE, ""));
+    }
+    #[test]
+    fn a_run_that_did_not_begin_says_so_before_all_else() {
+        let page = html(&samples::not_run());
+        let said = page.find("<p class=\"fail\">Nothing was run: the tracker under test");
+        assert!(said.unwrap() < page.find("<dl>").unwrap());
     }
 }

@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{areas, detail, reason};
+use super::{Again, areas, detail, reason};
 use crate::results::{Played, Run, Status};
 
 /// The report as JUnit's XML: a suite for each area. A failure that is known or does not count is
 /// skipped, and a SHOULD that was missed is a success with a text.
 #[must_use]
-pub fn junit(run: &Run) -> String {
+pub fn junit(run: &Run, again: &Again) -> String {
     let mut report = Report::new(format!("conformance of a {}", run.role));
     report.set_time(Duration::from_millis(run.milliseconds));
     for (area, cases) in areas(run) {
@@ -22,7 +22,7 @@ pub fn junit(run: &Run) -> String {
         suite.add_property(Property::new("seed", run.seed.to_string()));
         suite.add_property(Property::new("peer", run.peer.shown()));
         suite.add_property(Property::new("suite", &run.suite));
-        suite.add_test_cases(cases.iter().map(|case| test_case(run, case)));
+        suite.add_test_cases(cases.iter().map(|case| test_case(run, case, again)));
         report.add_test_suite(suite);
     }
     if !run.stale.is_empty() || run.failure.is_some() {
@@ -46,7 +46,7 @@ fn about_the_run(run: &Run) -> TestSuite {
     suite
 }
 
-fn test_case(run: &Run, case: &Played) -> TestCase {
+fn test_case(run: &Run, case: &Played, again: &Again) -> TestCase {
     let status = match case.status {
         Status::Pass | Status::Warn => TestCaseStatus::success(),
         Status::Fail if case.counts_against() => non_success(
@@ -75,7 +75,7 @@ fn test_case(run: &Run, case: &Played) -> TestCase {
     match case.status {
         Status::Pass | Status::Skipped | Status::Unsupported | Status::NotRun => {}
         status => {
-            let lines = detail::lines(run, case, "tvm-rpc-conformance", detail::Paint::NONE);
+            let lines = detail::lines(run, case, again, detail::Paint::NONE);
             let lines = lines.join("\n");
             test.set_system_out(format!("{status} {}: {}\n{lines}", case.name(), case.what));
         }
@@ -94,6 +94,10 @@ fn non_success(kind: NonSuccessKind, kind_name: &str, message: &str) -> TestCase
 mod tests {
     use super::*;
     use crate::report::samples;
+
+    fn junit(run: &Run) -> String {
+        super::junit(run, &Again::default())
+    }
 
     #[test]
     fn a_run() {

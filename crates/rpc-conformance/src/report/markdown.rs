@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{areas, page, reason, summary};
+use super::{areas, on_one_line, page, reason, summary};
 use crate::case::Level;
 use crate::results::{Played, Run, Status};
 
@@ -9,6 +9,9 @@ use crate::results::{Played, Run, Status};
 #[must_use]
 pub fn markdown(run: &Run) -> String {
     let mut out = format!("# Conformance of a {}\n\n{}\n\n", run.role, summary(run));
+    if let Some(failure) = &run.failure {
+        let _ = writeln!(out, "**Nothing was run**: {}\n", cell(failure));
+    }
     about(run, &mut out);
     levels(run, &mut out);
     by_area(run, &mut out);
@@ -20,7 +23,7 @@ pub fn markdown(run: &Run) -> String {
 fn about(run: &Run, out: &mut String) {
     let _ = writeln!(out, "* peer: {}", code(&run.peer.shown()));
     for (name, value) in &run.peer.probed {
-        let _ = writeln!(out, "* {name}: {}", cell(value));
+        let _ = writeln!(out, "* {}: {}", cell(name), cell(value));
     }
     let _ = writeln!(out, "* suite: {}, seed {}\n", run.suite, run.seed);
     for stale in &run.stale {
@@ -45,7 +48,7 @@ fn by_area(run: &Run, out: &mut String) {
     out.push_str("\n| --- |");
     out.push_str(&" ---: |".repeat(Status::ALL.len()));
     for (area, cases) in areas(run) {
-        let _ = write!(out, "\n| {area} |");
+        let _ = write!(out, "\n| {} |", cell(area));
         for status in Status::ALL {
             match cases.iter().filter(|case| case.status == status).count() {
                 0 => out.push_str(" |"),
@@ -75,7 +78,7 @@ fn not_passed(run: &Run, out: &mut String) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {}{} |",
-            case.name(),
+            cell(&case.name()),
             case.level,
             link(&case.clause),
             outcome(case),
@@ -108,7 +111,7 @@ fn by_clause(run: &Run, out: &mut String) {
     for (clause, cases) in clauses {
         let statuses: BTreeSet<_> = cases.iter().map(|case| case.status).collect();
         let statuses: Vec<_> = statuses.iter().map(ToString::to_string).collect();
-        let names: Vec<_> = cases.iter().map(|case| case.name()).collect();
+        let names: Vec<_> = cases.iter().map(|case| cell(&case.name())).collect();
         rows.insert(
             clause,
             row(&cases[0].clause, &statuses.join(", "), &names.join(", ")),
@@ -132,7 +135,7 @@ fn number(clause: &str) -> Vec<u32> {
 fn link(clause: &str) -> String {
     match page(clause) {
         Some(page) => format!("[{clause}]({page})"),
-        None => clause.to_owned(),
+        None => cell(clause),
     }
 }
 
@@ -149,8 +152,23 @@ pub(super) fn cell(text: &str) -> String {
     cell
 }
 
+/// A text in Markdown, such that it does not end the cell of a table.
+pub(super) fn in_table(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut is_escaped = false;
+    for c in text.chars() {
+        match c {
+            '|' if !is_escaped => line.push_str("\\|"),
+            c if c.is_control() => line.push(' '),
+            c => line.push(c),
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    line
+}
+
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'"))
+    format!("`{}`", on_one_line(text).replace('`', "'"))
 }
 
 #[cfg(test)]
@@ -172,5 +190,22 @@ mod tests {
     #[test]
     fn nothing_ends_a_cell() {
         assert_eq!(cell("a|b\nc<d>"), "a\\|b c\\<d>");
+        assert_eq!(in_table("a|b\\|`c`\n\\\\|"), "a\\|b\\|`c` \\\\\\|");
+    }
+    #[test]
+    fn a_run_that_did_not_begin_says_so_before_all_else() {
+        let text = markdown(&samples::not_run());
+        let said = text.lines().find(|line| line.starts_with("**"));
+        assert_eq!(
+            said,
+            Some("**Nothing was run**: the tracker under test: nobody answers at 127.0.0.1:9")
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_peer_stays_code() {
+        let mut run = samples::run();
+        run.peer.name = Some("a`b\n\x1b# c".to_owned());
+        assert!(markdown(&run).contains("* peer: `a'b\\n\\u{1b}# c`\n"));
     }
 }

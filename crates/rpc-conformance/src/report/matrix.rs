@@ -1,10 +1,10 @@
 //! Several peers beside each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use super::markdown::cell;
-use super::page;
+use super::markdown::{cell, in_table};
+use super::{on_one_line, page};
 use crate::case::{Level, Role};
 use crate::lists::List;
 use crate::results::{Played, Run, Status};
@@ -41,7 +41,9 @@ pub fn unexplained(columns: &[Column], notes: &List) -> Vec<String> {
     let cases = columns.iter().flat_map(|column| &column.run.cases);
     let odd = cases.filter(|case| matches!(case.status, Status::Fail | Status::Warn));
     let odd = odd.filter(|case| notes.reason(&case.id).is_none());
-    let odd: BTreeSet<_> = odd.map(|case| case.id.clone()).collect();
+    let odd: BTreeSet<_> = odd
+        .map(|case| on_one_line(crate::ids::current(&case.id)))
+        .collect();
     odd.into_iter().collect()
 }
 
@@ -65,15 +67,17 @@ fn of_role(role: Role, columns: &[&Column], notes: &List, out: &mut String) {
                 what,
                 ..
             } = row.case;
-            let name = &row.name;
+            let name = row.name();
             let clause = link(clause);
             let _ = write!(out, "| {name} | {level} | {clause} | {} |", cell(what));
             row.cells(columns, out);
-            let _ = writeln!(out, " {} |", notes.reason(&row.case.id).unwrap_or_default());
+            // It is Markdown already, and may have links.
+            let note = notes.reason(&row.case.id).unwrap_or_default();
+            let _ = writeln!(out, " {} |", in_table(note));
         }
     }
     if !even.is_empty() {
-        let names: Vec<_> = even.iter().map(|row| row.name.as_str()).collect();
+        let names: Vec<_> = even.iter().map(|row| row.name()).collect();
         let _ = writeln!(out, "\n### What passed everywhere\n\n{}", names.join(", "));
     }
     out.push('\n');
@@ -88,7 +92,10 @@ fn counts(columns: &[&Column], out: &mut String) {
         }
         out.push('\n');
     };
-    line("verdict", &|run| run.verdict().to_string());
+    line("verdict", &|run| match run.failure {
+        Some(_) => "not run".to_owned(),
+        None => run.verdict().to_string(),
+    });
     for level in [Level::Must, Level::Should, Level::May, Level::Quirk] {
         line(&format!("{level} passed"), &|run| {
             let (passed, of) = run.reached(level);
@@ -101,8 +108,8 @@ fn counts(columns: &[&Column], out: &mut String) {
         }
     }
     line("suite", &|run| match &run.set {
-        Some(set) => format!("{}, set {set}", run.suite),
-        None => run.suite.clone(),
+        Some(set) => cell(&format!("{}, set {set}", run.suite)),
+        None => cell(&run.suite),
     });
 }
 
@@ -116,12 +123,17 @@ fn header(before: &[&str], columns: &[&Column], after: &[&str], out: &mut String
 
 /// One playing of a case, in all columns.
 struct Row<'a> {
-    name: String,
     case: &'a Played,
     statuses: BTreeMap<usize, Status>,
 }
 
 impl Row<'_> {
+    /// The id of today, and what was varied.
+    fn name(&self) -> String {
+        let id = crate::ids::current(&self.case.id);
+        cell(&self.case.name().replacen(&self.case.id, id, 1))
+    }
+
     fn passes_everywhere(&self) -> bool {
         self.statuses.values().all(|status| *status == Status::Pass)
     }
@@ -139,13 +151,12 @@ impl Row<'_> {
 
 /// Every case that one of them has, in the order of the first that has it.
 fn rows<'a>(columns: &[&'a Column]) -> Vec<Row<'a>> {
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut places = HashMap::new();
     let mut rows: Vec<Row<'a>> = Vec::new();
     for (number, column) in columns.iter().enumerate() {
         for case in &column.run.cases {
-            let place = *places.entry(case.name()).or_insert_with_key(|name| {
+            let place = *places.entry(case.key()).or_insert_with(|| {
                 rows.push(Row {
-                    name: name.clone(),
                     case,
                     statuses: BTreeMap::new(),
                 });
@@ -161,7 +172,7 @@ fn link(clause: &str) -> String {
     match page(clause) {
         // The table is for `docs/conformance`.
         Some(page) => format!("[{clause}]({})", page.replacen("docs/", "../", 1)),
-        None => clause.to_owned(),
+        None => cell(clause),
     }
 }
 
@@ -190,5 +201,36 @@ mod tests {
         let notes = format!("{}: answers 1 where 0 is right", samples::FAILING);
         let notes = List::parse(&notes).unwrap();
         insta::assert_snapshot!(matrix(&columns, &notes));
+    }
+    #[test]
+    fn a_run_that_did_not_begin_has_no_verdict() {
+        let (name, run) = ("gone".to_owned(), samples::not_run());
+        let text = matrix(&[Column { name, run }], &List::default());
+        assert!(text.contains("\n| verdict | not run |\n"), "{text}");
+    }
+
+    #[test]
+    fn nothing_of_a_report_ends_a_cell() {
+        let odd = "a|b`c\x1b[2J\nd";
+        let mut run = samples::run();
+        (run.suite, run.set) = (odd.to_owned(), Some(odd.to_owned()));
+        for case in &mut run.cases {
+            (case.clause, case.what) = (odd.to_owned(), odd.to_owned());
+            if case.id != samples::FAILING {
+                case.id += odd;
+            }
+        }
+        let name = odd.to_owned();
+        let columns = [Column { name, run }];
+        let notes = List::parse(&format!("{}: x|y", samples::FAILING)).unwrap();
+        let text = matrix(&columns, &notes);
+        assert!(!text.contains('\x1b') && !text.contains("a|b"), "{text}");
+        assert!(!text.contains("\nd"), "{text}");
+        let rows = text.lines().filter(|line| line.starts_with('|'));
+        for row in rows {
+            let bare = row.replace("\\|", "");
+            assert!(matches!(bare.matches('|').count(), 3 | 7), "{row}");
+        }
+        assert!(!unexplained(&columns, &notes).concat().contains('\x1b'));
     }
 }

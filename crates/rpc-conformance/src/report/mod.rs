@@ -1,5 +1,6 @@
 //! What a run is written as.
 
+mod again;
 mod badge;
 mod detail;
 mod hex;
@@ -14,6 +15,7 @@ pub(crate) mod samples;
 mod tap;
 mod text;
 
+pub use again::Again;
 pub use badge::badge;
 pub use html::html;
 #[cfg(feature = "junit")]
@@ -75,7 +77,8 @@ fn reason(case: &Played) -> String {
 }
 
 /// A text of a peer's, with nothing in it that ends the line or steers a terminal.
-pub(crate) fn on_one_line(text: &str) -> String {
+#[must_use]
+pub fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         match c.is_control() {

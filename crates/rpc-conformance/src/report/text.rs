@@ -4,26 +4,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::detail::{self, Paint};
-use super::{areas, counts, on_one_line, reason};
+use super::{Again, areas, counts, on_one_line, reason};
 use crate::results::{Played, Run, Status, Verdict};
 
 /// How the text report looks.
-#[derive(Debug, Clone)]
+///
+/// By default it is without colours, and with nothing of what needs nobody's attention.
+#[derive(Debug, Clone, Default)]
 pub struct Text {
     verbose: bool,
     coloured: bool,
-    command: String,
-}
-
-impl Default for Text {
-    /// Without colours, and with nothing of what needs nobody's attention.
-    fn default() -> Self {
-        Self {
-            verbose: false,
-            coloured: false,
-            command: "tvm-rpc-conformance".to_owned(),
-        }
-    }
+    again: Again,
 }
 
 impl Text {
@@ -41,10 +32,10 @@ impl Text {
         self
     }
 
-    /// The command that plays a case again; default is `tvm-rpc-conformance`.
+    /// With the command that plays a case again.
     #[must_use]
-    pub fn command(mut self, command: impl Into<String>) -> Self {
-        self.command = command.into();
+    pub fn again(mut self, again: Again) -> Self {
+        self.again = again;
         self
     }
 
@@ -65,6 +56,7 @@ impl Text {
             }
         }
         for stale in &run.stale {
+            let stale = on_one_line(stale);
             let _ = writeln!(out, "{} {stale}", self.paint().bad("stale"));
         }
         if let Some(failure) = &run.failure {
@@ -84,7 +76,7 @@ impl Text {
     #[must_use]
     pub fn case(&self, run: &Run, case: &Played) -> String {
         let mut lines = vec![self.headline(case)];
-        lines.extend(detail::lines(run, case, &self.command, self.paint()));
+        lines.extend(detail::lines(run, case, &self.again, self.paint()));
         lines.join("\n") + "\n"
     }
 
@@ -94,13 +86,16 @@ impl Text {
         let line = |more: &str| Some(format!("{}{more}\n", self.headline(case)));
         if let Some((passed, of)) = case.rate() {
             let rate = format!("\n  flaky: passed {passed} of {of}");
-            let because = case.excused.as_ref().map(|why| format!(": {why}"));
+            let because = case
+                .excused
+                .as_ref()
+                .map(|why| format!(": {}", on_one_line(why)));
             return line(&(rate + &because.unwrap_or_default()));
         }
         match (case.status, &case.excused) {
             (Status::Fail, None) | (Status::Error, _) => all(case),
             (Status::Fail | Status::Warn, _) if self.verbose => all(case),
-            (_, Some(why)) => line(&format!("\n  known: {why}")),
+            (_, Some(why)) => line(&format!("\n  known: {}", on_one_line(why))),
             (Status::Warn, None) => line(&format!("\n  {} {}", case.clause, reason(case))),
             (Status::Pass, None) if self.verbose => line(""),
             (_, None) if self.verbose => line(&format!("\n  {}", reason(case))),
@@ -114,8 +109,8 @@ impl Text {
         format!(
             "{} {}{unscored}: {}",
             self.paint().status(case.status, &status),
-            self.paint().strong(&case.name()),
-            case.what
+            self.paint().strong(&on_one_line(&case.name())),
+            on_one_line(&case.what)
         )
     }
 
@@ -134,12 +129,6 @@ pub fn summary(run: &Run) -> String {
 fn summed_up(run: &Run, verdict: &str) -> String {
     let selected = run.cases.len();
     let ran = run.run();
-    let not = |status| {
-        run.cases
-            .iter()
-            .filter(move |case| case.status == status)
-            .count()
-    };
     let excused = run
         .cases
         .iter()
@@ -149,7 +138,7 @@ fn summed_up(run: &Run, verdict: &str) -> String {
     if let Some(set) = &run.set {
         let _ = write!(text, " (set {set})");
     }
-    let _ = write!(text, ", {ran} run, {} skipped", not(Status::Skipped));
+    let _ = write!(text, ", {ran} run, {} skipped", run.count(Status::Skipped));
     if ran > 0 {
         let ran = run.cases.iter().filter(|case| case.was_run());
         let _ = write!(text, ": {}", counts(ran));
@@ -157,7 +146,7 @@ fn summed_up(run: &Run, verdict: &str) -> String {
     if excused > 0 {
         let _ = write!(text, ", of which {excused} excused");
     }
-    if let left @ 1.. = not(Status::NotRun) {
+    if let left @ 1.. = run.count(Status::NotRun) {
         let _ = write!(text, ", {left} not run");
     }
     if !run.stale.is_empty() {
@@ -215,6 +204,25 @@ mod tests {
         let run = samples::run();
         assert!(!Text::default().report(&run).contains('\x1b'));
         assert!(Text::default().coloured(true).report(&run).contains('\x1b'));
+    }
+
+    #[test]
+    fn nothing_of_a_peer_or_a_recording_steers_a_terminal() {
+        let odd = || "\x1b[2J".to_owned();
+        let mut run = samples::run();
+        run.stale.push(odd());
+        for case in &mut run.cases {
+            (case.what, case.why, case.note) = (odd(), odd(), odd());
+        }
+        for excused in [None, Some(odd())] {
+            for case in &mut run.cases {
+                case.excused.clone_from(&excused);
+            }
+            for verbose in [false, true] {
+                let report = Text::default().verbose(verbose).report(&run);
+                assert!(!report.contains('\x1b'), "{report}");
+            }
+        }
     }
 
     #[test]

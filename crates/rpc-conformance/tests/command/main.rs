@@ -4,92 +4,16 @@
     reason = "the lint spares test functions, not their helpers"
 )]
 
+mod again;
+mod ends;
+mod support;
+
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::net::{Ipv4Addr, TcpListener};
 
-use assert_cmd::Command;
 use rpc_conformance::{Run, Status, Verdict};
-use tempfile::TempDir;
 
-/// A MUST that the tracker of these tests passes.
-const PASSING: &str = "TRK-HELLO-001";
-/// One that it fails.
-const FAILING: &str = "TRK-PUT-001";
-
-/// A tracker that greets, and can do nothing but answer a ping.
-fn tracker() -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let addr = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || serve(stream));
-        }
-    });
-    addr.to_string()
-}
-
-/// Serves until the other side has gone.
-fn serve(mut stream: TcpStream) -> std::io::Result<()> {
-    let mut word = [0; 4];
-    stream.read_exact(&mut word)?;
-    stream.write_all(&word)?;
-    loop {
-        stream.read_exact(&mut word)?;
-        let mut frame = vec![0; u32::from_le_bytes(word).min(1 << 20) as usize];
-        stream.read_exact(&mut frame)?;
-        let answer = if frame == b"[1]" { b'0' } else { b'1' };
-        stream.write_all(&[1, 0, 0, 0, answer])?;
-    }
-}
-
-fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::cargo_bin("tvm-rpc-conformance").unwrap();
-    command.args(arguments).output().unwrap()
-}
-
-/// Plays these cases on such a tracker.
-fn play(only: &str, more: &[&str]) -> Output {
-    let addr = tracker();
-    let mut arguments = vec!["tracker", "--addr", &addr, "--only", only, "--slow", "0.2"];
-    arguments.extend(more);
-    run(&arguments)
-}
-
-#[track_caller]
-fn expect(output: &Output, status: i32, said: &str) {
-    let text = [&output.stdout[..], &output.stderr[..]].concat();
-    let text = String::from_utf8(text).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{text}");
-    assert!(text.contains(said), "{text}");
-}
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        fs::write(self.path(name), text).unwrap();
-        self.name(name)
-    }
-
-    fn name(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_owned()
-    }
-}
-
-fn report(path: &Path) -> Run {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
+use support::{FAILING, Folder, PASSING, expect, play, report, run, tracker};
 
 #[test]
 fn as_required_is_0_and_one_line() {
@@ -158,6 +82,12 @@ fn wrong_usage_and_nothing_selected_are_2() {
         ["--axis", "dialect=ffi"],
         ["--axis", "chunking=odd"],
         ["--slow", "0"],
+        ["--slow", "-1"],
+        ["--slow", "nan"],
+        ["--slow", "1e-9"],
+        ["--slow", "1001"],
+        ["--patience", "0.001"],
+        ["--jobs", "0"],
         ["--report", "pdf"],
         ["--set", "1999.1"],
         ["--known-failures", "not/there"],
@@ -293,6 +223,26 @@ fn a_written_list_is_a_list() {
 }
 
 #[test]
+fn a_list_is_written_over_and_keeps_what_it_says() {
+    let folder = Folder::new();
+    let text = format!("{FAILING}.put until 9: so it is\nCLI-EXC-001: later\n");
+    let list = folder.file("known", &text);
+    let write = ["--write-known-failures", &list, "--exhaustive"];
+    play("TRK-PUT-00*", &write);
+    let written = fs::read_to_string(folder.path("known")).unwrap();
+    for line in text.lines() {
+        assert!(written.contains(line), "{written}");
+    }
+    let known = ["--known-failures", &list, "--exhaustive"];
+    expect(&play("TRK-PUT-00*", &known), 0, "excused");
+    // What is no list is not written over.
+    let other = folder.file("other", "a tracker\n");
+    let write = ["--write-known-failures", &other];
+    expect(&play(FAILING, &write), 2, "line 1: an entry is ID: REASON");
+    assert_eq!(fs::read(folder.path("other")).unwrap(), b"a tracker\n");
+}
+
+#[test]
 fn a_flaky_case_is_played_three_times() {
     let folder = Folder::new();
     let flaky = folder.file(
@@ -308,29 +258,6 @@ fn a_flaky_case_is_played_three_times() {
 fn cases_outside_of_the_set_do_not_count() {
     let output = play(PASSING, &["--set", "2026.1"]);
     expect(&output, 0, "(set 2026.1)");
-}
-
-#[test]
-fn what_failed_is_played_again_with_the_same_seed() {
-    let folder = Folder::new();
-    let json = folder.name("last.json");
-    let axis = ["--axis", "chunking=whole,bytes", "--seed", "5"];
-    let first = [&["--report", "json", "--out", &json], &axis[..]].concat();
-    expect(
-        &play(&format!("{PASSING},{FAILING}"), &first),
-        1,
-        "4 selected",
-    );
-    let again = play("*", &["--rerun-failed", &json]);
-    expect(&again, 1, "2 selected");
-    expect(&again, 1, "seed 5");
-    let passed = folder.name("passed.json");
-    play(PASSING, &["--report", "json", "--out", &passed]);
-    expect(
-        &play("*", &["--rerun-failed", &passed]),
-        2,
-        "nothing that did not pass",
-    );
 }
 
 #[test]
@@ -357,9 +284,23 @@ fn lists_say_what_there_is() {
             .unwrap()
             .contains(" SHOULD ")
     );
+    let folder = Folder::new();
+    let file = format!("json={}", folder.name("list.json"));
+    let both = run(&["tracker", "--list", "--report", &file, "--report", "text"]);
+    expect(&both, 0, "TRK-HELLO-001");
+    assert!(
+        run(&["tracker", "--list", "--report", &file])
+            .stdout
+            .is_empty()
+    );
+    let text = fs::read(folder.path("list.json")).unwrap();
+    let written: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
+    let wrong = run(&["tracker", "--list", "--report", "tap=x"]);
+    expect(&wrong, 2, "a list is text or json");
     let output = run(&["tracker", "--list", "--report", "json"]);
     let list: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
     assert!(list.len() > 50);
+    assert_eq!(list, written);
     assert_eq!(list[0]["role"], "tracker");
     expect(
         &run(&["tracker", "--list", "--only", "none"]),
