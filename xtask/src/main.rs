@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod book;
+mod commands;
 mod conformance;
 mod features;
 mod interop;
@@ -39,6 +40,8 @@ enum Task {
     Book,
     /// Run the conformance suite on our peers and on the reference's, and write the page of results.
     Results,
+    /// Run the commands of the README and of the book.
+    Commands,
     /// Write the golden vectors in tests/vectors/messages.
     Vectors(vectors::Arguments),
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Features => features::run(),
         Task::Book => book::run(),
         Task::Results => results::run(),
+        Task::Commands => commands::run(),
         Task::Vectors(arguments) => vectors::run(&arguments),
     };
     match result {
