@@ -328,6 +328,8 @@ fn handshake_json(fields: &[Field<'_>]) -> Option<Json> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -395,6 +397,36 @@ get global function(); wrong: text at offset 28 needs 9 bytes, but only 6 are le
         assert_eq!(
             explained.note,
             "copy ack: 1000 bytes; 900 bytes of it were not recorded"
+        );
+    }
+
+    /// How long it takes to explain a packet of so many values, so many times; the best of three.
+    fn time(values: u16, times: u16) -> Duration {
+        let values = usize::from(values);
+        let head = [
+            9_i32.to_le_bytes(),
+            i32::try_from(values).unwrap().to_le_bytes(),
+        ];
+        let body = [&head.concat()[..], &vec![0; 4 * values]].concat();
+        let packet = [&(body.len() as u64).to_le_bytes()[..], &body].concat();
+        let once = |_| {
+            let start = Instant::now();
+            for _ in 0..times {
+                let explained = explained(Kind::Packet, Direction::C2s, &packet);
+                let args = explained.decoded.unwrap()["args"].as_array().unwrap().len();
+                assert_eq!(args, values);
+            }
+            start.elapsed()
+        };
+        (0..3).map(once).min().unwrap()
+    }
+
+    #[test]
+    fn many_values_take_no_square_of_their_number() {
+        let (few, many) = (time(64, 128), time(4096, 2));
+        assert!(
+            many < 5 * few,
+            "{few:?} for few at a time, {many:?} for many"
         );
     }
 
