@@ -8,11 +8,15 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use crate::Conversation;
+use crate::{Conversation, Message};
 
 /// The longest file that is read, in bytes: what a [`Recorder`](crate::Recorder) with its usual limits
 /// writes is shorter.
 pub const MAX_FILE_LEN: u64 = 1 << 30;
+
+/// The most messages that are read, and connections, and results; of the shortest ones more would fit in a
+/// file.
+pub const MAX_MESSAGES: usize = 4 << 20;
 
 /// A conversation that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -70,10 +74,11 @@ impl Conversation {
         })
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, with at most [`MAX_MESSAGES`] messages, and as many connections and
+    /// results.
     ///
     /// # Errors
-    /// The text is no conversation.
+    /// The text is no conversation, or has more.
     pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
@@ -93,6 +98,18 @@ impl Conversation {
     /// Those of `out`.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         write_parts(out, self, &self.messages)
+    }
+
+    /// Writes the text of a file with these messages instead of its own, one at a time.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_with(
+        &self,
+        out: &mut impl Write,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> io::Result<()> {
+        write_parts(out, self, messages)
     }
 }
 

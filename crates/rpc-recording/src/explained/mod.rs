@@ -1,5 +1,6 @@
 //! What a message says, field by field.
 
+mod explainer;
 mod items;
 mod note;
 mod packet;
@@ -12,9 +13,10 @@ use rpc_proto::explain::{Explanation, Field, FieldValue};
 use rpc_proto::{Dialect, Limits, handshake};
 use serde_json::{Value as Json, json};
 
+pub use explainer::Explainer;
 pub(crate) use items::Item;
 
-use crate::{Conversation, Direction, Kind, Message, Protocol, Volatile};
+use crate::{Direction, Kind, Message, Volatile};
 
 /// What a message says: in one line, in full, and field by field up to where it cannot be understood.
 ///
@@ -205,38 +207,6 @@ impl ExplainedField {
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         tables::lines(self, f)
-    }
-}
-
-impl Conversation {
-    /// Explains a message, in `dialect` or in that of its connection. Of bytes that are no message what
-    /// comes before them says as what to read them.
-    ///
-    /// # Panics
-    /// There is no such message.
-    #[must_use]
-    pub fn explain(&self, index: usize, dialect: Option<Dialect>) -> Explained {
-        let message = &self.messages[index];
-        let mut connections = self.connections.iter();
-        let connection = connections.find(|connection| connection.id == message.conn);
-        let recorded = connection.and_then(|connection| connection.dialect);
-        let dialect = dialect.or(recorded).unwrap_or_default();
-        if message.kind != Kind::Raw {
-            return Explained::message(message, dialect);
-        }
-        let before = self.messages[..index].iter().rev();
-        let mut before = before.filter(|m| (m.conn, m.dir) == (message.conn, message.dir));
-        let meant = match before.next().map(|message| message.kind) {
-            Some(Kind::Handshake | Kind::Packet) => Kind::Packet,
-            Some(Kind::Magic | Kind::Json) => Kind::Json,
-            Some(_) => Kind::Raw,
-            None => match connection.map(|connection| connection.proto) {
-                Some(Protocol::Tracker) => Kind::Magic,
-                Some(Protocol::Rpc) => Kind::Handshake,
-                _ => Kind::Raw,
-            },
-        };
-        Explained::attempt(meant, message, dialect)
     }
 }
 
