@@ -14,17 +14,56 @@ const LOG_VARIABLE: &str = "TVM_RPC_LOG";
 ///
 /// What servers send must not steer the terminal; a file or another program gets it as it is.
 pub(crate) fn print(text: &str) -> Result<()> {
+    Ok(print_text(text)?)
+}
+
+fn print_text(text: &str) -> io::Result<()> {
     match io::stdout().is_terminal() {
         true => write(&text.replace(steers, "\u{fffd}")),
         false => write(text),
     }
 }
 
-fn write(text: &str) -> Result<()> {
+/// Much text for standard output, which gets it in large pieces of whole lines, each as [`print`] does it.
+/// The errors are those of [`print`].
+#[derive(Debug, Default)]
+pub(crate) struct Printer {
+    text: Vec<u8>,
+}
+
+impl Printer {
+    /// As far as whoever reads a pipe takes at once.
+    const PIECE: usize = 64 << 10;
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        Ok(self.flush()?)
+    }
+}
+
+impl Write for Printer {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(text);
+        if self.text.len() >= Self::PIECE
+            && let Some(last) = self.text.iter().rposition(|byte| *byte == b'\n')
+        {
+            let rest = self.text.split_off(last + 1);
+            self.flush()?;
+            self.text = rest;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        print_text(&String::from_utf8_lossy(&text))
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
+    stdout.flush()
 }
 
 fn steers(c: char) -> bool {
@@ -35,7 +74,7 @@ fn steers(c: char) -> bool {
 pub(crate) fn clear() -> Result<()> {
     const ERASE_AND_GO_TO_TOP: &str = "\x1b[2J\x1b[H";
     match io::stdout().is_terminal() {
-        true => write(ERASE_AND_GO_TO_TOP),
+        true => Ok(write(ERASE_AND_GO_TO_TOP)?),
         false => Ok(()),
     }
 }
@@ -58,7 +97,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Says on standard error what takes long, or what else is no error.
 pub(crate) fn note(text: &str) {
-    to_stderr(&format!("note: {text}"));
+    to_stderr(&format!("note: {}", one_line(text)));
 }
 
 /// Says on standard error, in one line, why the command failed.
