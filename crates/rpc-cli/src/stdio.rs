@@ -43,14 +43,14 @@ impl Printer {
 
 impl Write for Printer {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.text.extend_from_slice(text);
-        if self.text.len() >= Self::PIECE
-            && let Some(last) = self.text.iter().rposition(|byte| *byte == b'\n')
-        {
-            let rest = self.text.split_off(last + 1);
+        // Not in what was there before, as a line may be long and come in many pieces.
+        let last = text.iter().rposition(|byte| *byte == b'\n');
+        let (lines, rest) = text.split_at(last.map_or(0, |last| last + 1));
+        self.text.extend_from_slice(lines);
+        if self.text.len() >= Self::PIECE && !lines.is_empty() {
             self.flush()?;
-            self.text = rest;
         }
+        self.text.extend_from_slice(rest);
         Ok(text.len())
     }
 
@@ -156,6 +156,20 @@ pub(crate) fn start_logs(verbose: bool, usual: Option<&str>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_in_many_pieces_takes_no_square_of_its_length() {
+        use std::time::{Duration, Instant};
+
+        const LEN: usize = 2_000_000;
+        let start = Instant::now();
+        let mut printer = Printer::default();
+        for _ in 0..LEN {
+            printer.write_all(b".").unwrap();
+        }
+        assert!(start.elapsed() < Duration::from_secs(60));
+        assert_eq!(printer.text.len(), LEN);
+    }
 
     #[test]
     fn an_error_is_one_line_with_all_its_causes() {

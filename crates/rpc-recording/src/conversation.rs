@@ -36,7 +36,8 @@ pub struct Conversation {
     /// What passed, in the order in which the last byte of each message came to the recorder.
     #[serde(deserialize_with = "bounded::list")]
     pub messages: Vec<Message>,
-    /// Messages that the recorder had no room for; they came after all others.
+    /// Messages that the recorder had no room for; they came after all others. A connection for which it
+    /// had none counts as one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
 }

@@ -21,6 +21,8 @@ use crate::stdio::{self, Printer};
 ///
 /// Each message is shown with its bytes beside what they mean. Where one cannot be understood it says
 /// at which byte, and why; the messages behind it are shown if it says where it ends.
+///
+/// A recording or dump may have 1 GiB, bytes as they passed 256 MiB.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The file; - is standard input
