@@ -14,17 +14,56 @@ const LOG_VARIABLE: &str = "TVM_RPC_LOG";
 ///
 /// What servers send must not steer the terminal; a file or another program gets it as it is.
 pub(crate) fn print(text: &str) -> Result<()> {
+    Ok(print_text(text)?)
+}
+
+fn print_text(text: &str) -> io::Result<()> {
     match io::stdout().is_terminal() {
         true => write(&text.replace(steers, "\u{fffd}")),
         false => write(text),
     }
 }
 
-fn write(text: &str) -> Result<()> {
+/// Much text for standard output, which gets it in large pieces of whole lines, each as [`print`] does it.
+/// The errors are those of [`print`].
+#[derive(Debug, Default)]
+pub(crate) struct Printer {
+    text: Vec<u8>,
+}
+
+impl Printer {
+    /// As far as whoever reads a pipe takes at once.
+    const PIECE: usize = 64 << 10;
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        Ok(self.flush()?)
+    }
+}
+
+impl Write for Printer {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // Not in what was there before, as a line may be long and come in many pieces.
+        let last = text.iter().rposition(|byte| *byte == b'\n');
+        let (lines, rest) = text.split_at(last.map_or(0, |last| last + 1));
+        self.text.extend_from_slice(lines);
+        if self.text.len() >= Self::PIECE && !lines.is_empty() {
+            self.flush()?;
+        }
+        self.text.extend_from_slice(rest);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        print_text(&String::from_utf8_lossy(&text))
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
+    stdout.flush()
 }
 
 fn steers(c: char) -> bool {
@@ -35,7 +74,7 @@ fn steers(c: char) -> bool {
 pub(crate) fn clear() -> Result<()> {
     const ERASE_AND_GO_TO_TOP: &str = "\x1b[2J\x1b[H";
     match io::stdout().is_terminal() {
-        true => write(ERASE_AND_GO_TO_TOP),
+        true => Ok(write(ERASE_AND_GO_TO_TOP)?),
         false => Ok(()),
     }
 }
@@ -58,7 +97,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Says on standard error what takes long, or what else is no error.
 pub(crate) fn note(text: &str) {
-    to_stderr(&format!("note: {text}"));
+    to_stderr(&format!("note: {}", one_line(text)));
 }
 
 /// Says on standard error, in one line, why the command failed.
@@ -117,6 +156,20 @@ pub(crate) fn start_logs(verbose: bool, usual: Option<&str>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_in_many_pieces_takes_no_square_of_its_length() {
+        use std::time::{Duration, Instant};
+
+        const LEN: usize = 2_000_000;
+        let start = Instant::now();
+        let mut printer = Printer::default();
+        for _ in 0..LEN {
+            printer.write_all(b".").unwrap();
+        }
+        assert!(start.elapsed() < Duration::from_secs(60));
+        assert_eq!(printer.text.len(), LEN);
+    }
 
     #[test]
     fn an_error_is_one_line_with_all_its_causes() {

@@ -4,6 +4,7 @@ use rpc_proto::Dialect;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
+use crate::bounded;
 use crate::names::{dialect_name, parse_dialect};
 
 /// What peers said to each other. `tests/vectors/README.md` describes the format; members that are not
@@ -27,13 +28,16 @@ pub struct Conversation {
     #[serde(default)]
     pub description: String,
     /// The connections.
+    #[serde(deserialize_with = "bounded::list")]
     pub connections: Vec<Connection>,
     /// What the acting side saw of each step.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::list")]
     pub results: Vec<StepResult>,
     /// What passed, in the order in which the last byte of each message came to the recorder.
+    #[serde(deserialize_with = "bounded::list")]
     pub messages: Vec<Message>,
-    /// Messages that the recorder had no room for; they came after all others.
+    /// Messages that the recorder had no room for; they came after all others. A connection for which it
+    /// had none counts as one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
 }

@@ -129,6 +129,18 @@ impl Cutter {
         self.seen == 0
     }
 
+    /// From now on it keeps only the bytes that say how long a message is.
+    pub(crate) fn keep_least(&mut self) {
+        self.keep = Self::LEAST;
+        self.kept.truncate(Self::LEAST);
+        self.kept.shrink_to_fit();
+    }
+
+    /// How many bytes it keeps.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept.len() as u64
+    }
+
     /// The protocol, once it is known.
     #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {

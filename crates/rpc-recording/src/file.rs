@@ -8,11 +8,15 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use crate::Conversation;
+use crate::{Conversation, Message};
 
 /// The longest file that is read, in bytes: what a [`Recorder`](crate::Recorder) with its usual limits
 /// writes is shorter.
 pub const MAX_FILE_LEN: u64 = 1 << 30;
+
+/// The most messages that are read, and connections, and results; of the shortest ones more would fit in a
+/// file.
+pub const MAX_MESSAGES: usize = 4 << 20;
 
 /// A conversation that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -56,13 +60,18 @@ impl Conversation {
         };
         let mut text = Vec::new();
         let file = File::open(path).map_err(io)?;
+        let too_long = || FileError::TooLong {
+            path: path.to_owned(),
+            limit: MAX_FILE_LEN,
+        };
+        // What is no file says nothing of its length, and of one that grows it is not the last word.
+        if file.metadata().map_err(io)?.len() > MAX_FILE_LEN {
+            return Err(too_long());
+        }
         let mut file = file.take(MAX_FILE_LEN + 1);
         file.read_to_end(&mut text).map_err(io)?;
         if text.len() as u64 > MAX_FILE_LEN {
-            return Err(FileError::TooLong {
-                path: path.to_owned(),
-                limit: MAX_FILE_LEN,
-            });
+            return Err(too_long());
         }
         Self::parse(&text).map_err(|source| FileError::Json {
             path: path.to_owned(),
@@ -70,10 +79,11 @@ impl Conversation {
         })
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, with at most [`MAX_MESSAGES`] messages, and as many connections and
+    /// results.
     ///
     /// # Errors
-    /// The text is no conversation.
+    /// The text is no conversation, or has more.
     pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }
@@ -94,6 +104,18 @@ impl Conversation {
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         write_parts(out, self, &self.messages)
     }
+
+    /// Writes the text of a file with these messages instead of its own, one at a time.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_with(
+        &self,
+        out: &mut impl Write,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> io::Result<()> {
+        write_parts(out, self, messages)
+    }
 }
 
 pub(crate) fn write_beside(
@@ -103,7 +125,11 @@ pub(crate) fn write_beside(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = File::create(&beside).and_then(|file| {
+    let written = create(&beside).and_then(|file| {
+        // Whoever may not read what is there may not read what comes instead.
+        if let Ok(there) = fs::metadata(path) {
+            file.set_permissions(there.permissions())?;
+        }
         let mut out = BufWriter::new(file);
         write(&mut out)?;
         out.flush()
@@ -117,6 +143,13 @@ pub(crate) fn write_beside(
             source,
         }
     })
+}
+
+/// A file that was not there, so that nothing is written through a link that somebody has put there.
+fn create(path: &Path) -> io::Result<File> {
+    // One may be left of a process of the same number that was killed.
+    let _ = fs::remove_file(path);
+    File::create_new(path)
 }
 
 /// Writes a conversation with these messages instead of its own.
@@ -190,5 +223,43 @@ impl Formatter for Spaced {
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_there_keeps_its_permissions_and_no_link_is_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("r.json"), "").unwrap();
+        fs::set_permissions(at("r.json"), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(at("other"), "precious").unwrap();
+        let beside = format!("r.json.{}.tmp", std::process::id());
+        symlink(at("other"), at(&beside)).unwrap();
+
+        let conversation = Conversation::default();
+        conversation.write(&at("r.json")).unwrap();
+        assert_eq!(Conversation::read(&at("r.json")).unwrap(), conversation);
+        let mode = fs::metadata(at("r.json")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(at("other")).unwrap(), "precious");
+        assert!(!at(&beside).exists());
+    }
+
+    #[test]
+    fn a_file_is_no_longer_than_the_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("long.json");
+        // A hole takes no room.
+        let file = File::create(&path).unwrap();
+        file.set_len(MAX_FILE_LEN + 1).unwrap();
+        let error = Conversation::read(&path).unwrap_err();
+        assert!(matches!(error, FileError::TooLong { .. }), "{error}");
     }
 }

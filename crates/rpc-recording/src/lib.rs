@@ -5,6 +5,7 @@
 //! | [`Conversation`] | what peers said to each other, in the JSON format of `tests/vectors` |
 //! | [`Recorder`] | makes one of the bytes that pass, in pieces of any size |
 //! | [`Explained`] | what a message says, field by field, and where it stops to make sense |
+//! | [`Explainer`] | the same of each message of a conversation |
 //! | [`guess`] | which protocol and dialect bytes are of |
 //! | [`dump`] | bytes from hexadecimal dumps |
 //!
@@ -31,6 +32,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bounded;
 mod conversation;
 mod cut;
 pub mod dump;
@@ -45,7 +47,7 @@ pub use conversation::{
     Connection, Conversation, Direction, Kind, Message, Protocol, StepResult, Volatile,
 };
 pub use cut::{Cut, Cutter, Stage};
-pub use explained::{Explained, ExplainedField, Stop};
-pub use file::{FileError, MAX_FILE_LEN};
+pub use explained::{Explained, ExplainedField, Explainer, Stop};
+pub use file::{FileError, MAX_FILE_LEN, MAX_MESSAGES};
 pub use names::{UnknownDialect, dialect_name, parse_dialect};
 pub use recorder::{About, Recorder, RecorderLimits, Snapshot};

@@ -31,8 +31,10 @@ pub struct RecorderLimits {
     /// Bytes of one message; default 1 MiB. Of a longer one, as a copy of a large tensor is, the rest is
     /// only counted.
     pub message: usize,
-    /// Bytes of all messages, counting 256 for what is kept beside each; default 64 MiB. What comes
-    /// later is only counted.
+    /// Bytes of all that is kept; default 64 MiB. Counted are messages, also those that have come in part,
+    /// with 256 bytes for what is kept beside each, and 1024 for each connection. Once there is no room
+    /// for something, the recording is full: messages that come later are only counted, and each
+    /// connection that is made later counts as one.
     pub total: u64,
 }
 
@@ -63,9 +65,8 @@ impl RecorderLimits {
 
 /// Makes a [`Conversation`] of the bytes that pass on connections, in pieces of any size.
 ///
-/// It keeps no more than [`RecorderLimits`] say, and besides at most [`RecorderLimits::message`] bytes for
-/// each direction of each connection, of the message that is not complete. What messages mean is found out
-/// when a conversation is asked for.
+/// It keeps no more than [`RecorderLimits`] say, however many connections there are. What messages mean is
+/// found out when a conversation is asked for.
 #[derive(Debug)]
 pub struct Recorder {
     about: About,
@@ -73,7 +74,13 @@ pub struct Recorder {
     connections: Vec<Recorded>,
     messages: Vec<Arc<Passed>>,
     used: u64,
+    /// The bytes of messages that are not complete.
+    unfinished: u64,
+    is_full: bool,
+    is_over: bool,
     dropped: u64,
+    /// Connections that have a number, but were not recorded.
+    unrecorded: usize,
     step: Option<Arc<str>>,
 }
 
@@ -107,19 +114,34 @@ impl Recorder {
             connections: Vec::new(),
             messages: Vec::new(),
             used: 0,
+            unfinished: 0,
+            is_full: false,
+            is_over: false,
             dropped: 0,
+            unrecorded: 0,
             step: None,
         }
     }
 
     /// A new connection between whom `link` says, for example `client-server`, or if that is empty its
     /// protocol; its number is returned. Protocol and dialect are found out if they are not given.
+    ///
+    /// Also a connection for which there is no room has a number, but what passes on it is not recorded.
     pub fn connect(
         &mut self,
         link: &str,
         protocol: Option<Protocol>,
         dialect: Option<Dialect>,
     ) -> usize {
+        /// About what a connection takes, with the first bytes of messages by which they are counted.
+        const CONNECTION: u64 = 1024;
+        let number = self.connections.len() + self.unrecorded;
+        if self.is_over || !self.has_room(CONNECTION + link.len() as u64) {
+            self.unrecorded += 1;
+            // Whoever reads the recording is told that something is missing.
+            self.dropped += 1;
+            return number;
+        }
         let cutter = |direction| Cutter::new(direction, Stage::Beginning, self.limits.message);
         self.connections.push(Recorded {
             link: link.to_owned(),
@@ -128,7 +150,32 @@ impl Recorder {
             cutters: [cutter(Direction::C2s), cutter(Direction::S2c)],
             ended: [false; 2],
         });
-        self.connections.len() - 1
+        number
+    }
+
+    /// Takes room for what is going to be kept, unless there is too little.
+    fn has_room(&mut self, cost: u64) -> bool {
+        if self.used + self.unfinished + cost > self.limits.total {
+            self.fill();
+        }
+        if !self.is_full {
+            self.used += cost;
+        }
+        !self.is_full
+    }
+
+    /// Nothing more is kept than what it takes to count messages.
+    fn fill(&mut self) {
+        self.is_full = true;
+        let cutters = self.connections.iter_mut().flat_map(|c| &mut c.cutters);
+        cutters.for_each(Cutter::keep_least);
+        self.unfinished = 0;
+    }
+
+    /// Whether there is no more room, and what passes from now on is not recorded.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// To which step messages belong from now on.
@@ -141,16 +188,23 @@ impl Recorder {
     /// # Panics
     /// There is no such connection.
     pub fn pass(&mut self, connection: usize, direction: Direction, bytes: &[u8], at: Duration) {
+        if !self.records(connection) {
+            return;
+        }
         // What has no length ends when the other side speaks.
         let other = direction.reversed();
-        if let Some(before) = self.cutter(connection, other).take_unknown() {
+        if let Some(before) = self.cut(connection, other, Cutter::take_unknown) {
             self.keep(connection, other, before, at);
         }
         let mut cuts = Vec::new();
-        let cutter = self.cutter(connection, direction);
-        cutter.push(bytes, |cut| cuts.push(cut));
+        self.cut(connection, direction, |cutter| {
+            cutter.push(bytes, |cut| cuts.push(cut));
+        });
         for cut in cuts {
             self.keep(connection, direction, cut, at);
+        }
+        if !self.is_full && self.used + self.unfinished > self.limits.total {
+            self.fill();
         }
     }
 
@@ -159,12 +213,15 @@ impl Recorder {
     /// # Panics
     /// There is no such connection.
     pub fn end(&mut self, connection: usize, direction: Direction, at: Duration) {
+        if !self.records(connection) {
+            return;
+        }
         let ended = &mut self.connections[connection].ended;
         let ended = &mut ended[usize::from(direction == Direction::S2c)];
         if std::mem::replace(ended, true) {
             return;
         }
-        if let Some(rest) = self.cutter(connection, direction).end() {
+        if let Some(rest) = self.cut(connection, direction, Cutter::end) {
             self.keep(connection, direction, rest, at);
         }
         let close = Cut {
@@ -177,34 +234,55 @@ impl Recorder {
         self.keep(connection, direction, close, at);
     }
 
-    /// The recording is over: what has come of messages that are not complete is kept as bytes.
+    /// The recording is over: what has come of messages that are not complete is kept as bytes, and
+    /// nothing that passes later.
     pub fn finish(&mut self, at: Duration) {
         for connection in 0..self.connections.len() {
             for direction in [Direction::C2s, Direction::S2c] {
-                if let Some(rest) = self.cutter(connection, direction).end() {
+                if let Some(rest) = self.cut(connection, direction, Cutter::end) {
                     self.keep(connection, direction, rest, at);
                 }
             }
         }
+        self.is_over = true;
     }
 
-    fn cutter(&mut self, connection: usize, direction: Direction) -> &mut Cutter {
+    /// Whether what passes on a connection is looked at.
+    fn records(&self, connection: usize) -> bool {
+        let all = self.connections.len() + self.unrecorded;
+        assert!(connection < all, "there is no connection {connection}");
+        !self.is_over && connection < self.connections.len()
+    }
+
+    /// Does something with a cutter, and counts what it has kept since.
+    fn cut<T>(
+        &mut self,
+        connection: usize,
+        direction: Direction,
+        with: impl FnOnce(&mut Cutter) -> T,
+    ) -> T {
         let [c2s, s2c] = &mut self.connections[connection].cutters;
-        match direction {
+        let cutter = match direction {
             Direction::C2s => c2s,
             Direction::S2c => s2c,
+        };
+        let before = cutter.kept();
+        let done = with(cutter);
+        if !self.is_full {
+            self.unfinished = self.unfinished + cutter.kept() - before;
         }
+        done
     }
 
     fn keep(&mut self, connection: usize, direction: Direction, mut cut: Cut, at: Duration) {
         /// About what a message takes besides its bytes.
         const BESIDE: u64 = 256;
-        let cost = cut.bytes.len() as u64 + BESIDE;
-        if self.dropped > 0 || self.used + cost > self.limits.total {
+        let why = cut.why.as_ref().map_or(0, String::len);
+        let cost = BESIDE + cut.bytes.len() as u64 + why as u64;
+        if !self.has_room(cost) {
             self.dropped += 1;
             return;
         }
-        self.used += cost;
         cut.bytes.shrink_to_fit();
         self.messages.push(Arc::new(Passed {
             connection,
@@ -302,14 +380,13 @@ impl Snapshot {
         }
     }
 
+    /// Of each connection the first packet that shows a dialect decides.
     fn find_dialects(&mut self) {
-        for connection in &mut self.connections {
-            if connection.dialect.is_none() && connection.proto == Protocol::Rpc {
-                let packets = self.messages.iter().filter(|message| {
-                    message.connection == connection.id && message.cut.kind == Kind::Packet
-                });
-                let complete = packets.filter(|message| message.cut.omitted == 0);
-                connection.dialect = guess::dialect(complete.map(|message| &*message.cut.bytes));
+        for message in &self.messages {
+            let connection = &mut self.connections[message.connection];
+            let is_asked = connection.dialect.is_none() && connection.proto == Protocol::Rpc;
+            if is_asked && message.cut.kind == Kind::Packet && message.cut.omitted == 0 {
+                connection.dialect = guess::dialect([&*message.cut.bytes]);
             }
         }
     }
@@ -348,113 +425,4 @@ fn seconds(at: Duration) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const START: Duration = Duration::ZERO;
-
-    fn recorder(limits: RecorderLimits) -> (Recorder, usize) {
-        let mut recorder = Recorder::new(About::default(), limits);
-        let connection = recorder.connect("", None, None);
-        (recorder, connection)
-    }
-
-    #[test]
-    fn a_conversation_has_readings_and_times() {
-        let (mut recorder, connection) = recorder(RecorderLimits::default());
-        recorder.step("greet");
-        for direction in [Direction::C2s, Direction::S2c] {
-            recorder.pass(connection, direction, b"\x71\xf2\x02\0", START);
-        }
-        recorder.step("put");
-        let put = br#"[3, "x1", [9090, "x1:0.33779848957395986"], null]"#;
-        let frame = [&49_u32.to_le_bytes()[..], put].concat();
-        recorder.pass(
-            connection,
-            Direction::C2s,
-            &frame,
-            Duration::from_millis(1234),
-        );
-        let conversation = recorder.conversation();
-        assert_eq!(conversation.connections[0].link, "peer-tracker");
-        let message = &conversation.messages[2];
-        assert_eq!(
-            message.note,
-            r#"PUT "x1": at port 9090, match key "x1:0.33779848957395986""#
-        );
-        assert_eq!(
-            (message.t, message.step.as_deref()),
-            (Some(1.234), Some("put"))
-        );
-        let volatile = message.volatile.iter();
-        let volatile: Vec<_> = volatile.map(|v| (v.offset, v.len, &*v.what)).collect();
-        assert_eq!(
-            volatile,
-            [(0, 4, "len"), (15, 4, "port"), (22, 22, "random-key")]
-        );
-    }
-
-    #[test]
-    fn what_has_no_length_ends_when_the_other_side_speaks() {
-        let (mut recorder, connection) = recorder(RecorderLimits::default());
-        recorder.pass(connection, Direction::C2s, b"HELO ", START);
-        recorder.pass(connection, Direction::C2s, b"there\x1b[2J", START);
-        recorder.pass(connection, Direction::S2c, b"250 OK", START);
-        recorder.end(connection, Direction::S2c, START);
-        let said = recorder.conversation().messages;
-        let said: Vec<_> = said
-            .iter()
-            .map(|m| (m.dir, m.kind, m.bytes.len()))
-            .collect();
-        assert_eq!(
-            said,
-            [
-                (Direction::C2s, Kind::Raw, 14),
-                (Direction::S2c, Kind::Raw, 6),
-                (Direction::S2c, Kind::Close, 0),
-            ]
-        );
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let limits = RecorderLimits::default().with_message(100).with_total(1000);
-        let (mut recorder, connection) = recorder(limits);
-        let ack = [&10_004_u64.to_le_bytes()[..], b"\x08\0\0\0", &[7; 10_000]].concat();
-        let handshake = b"\x71\xf2\x0f\0\0\0\0\0";
-        recorder.pass(connection, Direction::S2c, handshake, START);
-        for _ in 0..3 {
-            for piece in ack.chunks(999) {
-                recorder.pass(connection, Direction::S2c, piece, START);
-            }
-        }
-        let conversation = recorder.conversation();
-        let kept = |message: &Message| (message.bytes.len(), message.omitted);
-        let kept: Vec<_> = conversation.messages.iter().map(kept).collect();
-        assert_eq!(kept, [(8, 0), (100, 9912), (100, 9912)]);
-        assert_eq!(conversation.dropped, 1);
-        assert_eq!(
-            conversation.messages[1].note,
-            "copy ack: 10000 bytes; 9912 bytes of it were not recorded"
-        );
-    }
-
-    #[test]
-    fn what_is_not_complete_at_the_end_is_kept() {
-        let (mut recorder, connection) = recorder(RecorderLimits::default());
-        recorder.pass(
-            connection,
-            Direction::C2s,
-            b"\x71\xf2\x0f\0\x09\0\0\0clie",
-            START,
-        );
-        assert!(recorder.conversation().messages.is_empty());
-        recorder.finish(START);
-        let message = &recorder.conversation().messages[0];
-        assert_eq!((message.kind, message.bytes.len()), (Kind::Raw, 12));
-        assert_eq!(
-            message.note,
-            "12 bytes that are no message: 12 of 17 bytes of a greeting or handshake"
-        );
-    }
-}
+mod tests;

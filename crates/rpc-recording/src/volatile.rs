@@ -1,5 +1,7 @@
 //! What of a message differs from run to run.
 
+use std::collections::{HashMap, VecDeque};
+
 use rpc_proto::explain::{Field, FieldValue};
 use rpc_proto::handshake::SessionKey;
 use serde_json::Value as Json;
@@ -83,6 +85,7 @@ pub(crate) fn of_frame(text: &[u8], direction: Direction) -> Vec<Volatile> {
     };
     let mut found = Vec::new();
     let mut keys = 0;
+    let mut places = places(text);
     let mut put = |value: Option<&Json>, what| {
         let Some(value) = value else { return };
         let wanted = match value {
@@ -91,13 +94,10 @@ pub(crate) fn of_frame(text: &[u8], direction: Direction) -> Vec<Volatile> {
             Json::String(text) if what == "port" => text.clone(),
             _ => return,
         };
-        for at in places(text, wanted.as_bytes()) {
-            let range = volatile(4 + at as u64, wanted.len() as u64, what);
-            if !found.contains(&range) {
-                keys += usize::from(what == "random-key");
-                found.push(range);
-                return;
-            }
+        let places = places.get_mut(wanted.as_bytes());
+        if let Some(at) = places.and_then(VecDeque::pop_front) {
+            keys += usize::from(what == "random-key");
+            found.push(volatile(4 + at as u64, wanted.len() as u64, what));
         }
     };
     let code = json.get(0).and_then(Json::as_i64);
@@ -131,14 +131,77 @@ pub(crate) fn of_frame(text: &[u8], direction: Direction) -> Vec<Volatile> {
     found
 }
 
-/// Where `wanted` stands in `text` as a value of its own.
-fn places<'a>(text: &'a [u8], wanted: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-    let starts = text.windows(wanted.len().max(1)).enumerate();
-    starts.filter_map(move |(at, window)| {
-        let end = at + wanted.len();
-        let alone = |byte: Option<&u8>| !byte.is_some_and(u8::is_ascii_alphanumeric);
-        let whole =
-            alone(at.checked_sub(1).and_then(|before| text.get(before))) && alone(text.get(end));
-        (window == wanted && whole).then_some(at)
-    })
+/// Where the texts and numbers of a JSON text stand, each by what is written there, in their order. A text
+/// is what stands between its quotes.
+///
+/// All at once, as a reply has as many of them as fit: a search for each would take the square of that.
+fn places(json: &[u8]) -> HashMap<&[u8], VecDeque<usize>> {
+    let mut places: HashMap<_, VecDeque<_>> = HashMap::new();
+    let mut at = 0;
+    while let Some(first) = json.get(at) {
+        let start = at + usize::from(*first == b'"');
+        let len = match first {
+            b'"' => len_of_text(&json[start..]),
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+                json[start..].iter().take_while(|b| is_part(b)).count()
+            }
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        let end = start + len;
+        places
+            .entry(&json[start..end])
+            .or_default()
+            .push_back(start);
+        at = end + usize::from(*first == b'"');
+    }
+    places
+}
+
+/// How many bytes there are before the quote that ends a text.
+fn len_of_text(text: &[u8]) -> usize {
+    let mut escaped = false;
+    let is_inside = |byte: &&u8| {
+        let ends = **byte == b'"' && !escaped;
+        escaped = **byte == b'\\' && !escaped;
+        !ends
+    };
+    text.iter().take_while(is_inside).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn texts_and_numbers_of_json_are_found_in_their_order() {
+        let json = br#"[0, "a", {"b\"": [-1.5e3, "a", ""]}, "0", tru"#;
+        let found = places(json);
+        let at = |what: &str| found.get(what.as_bytes()).cloned().unwrap_or_default();
+        assert_eq!(at("a"), [5, 27]);
+        assert_eq!(at("0"), [1, 38]);
+        assert_eq!(at(r#"b\""#), [11]);
+        assert_eq!((at("-1.5e3"), at("")), ([18].into(), [32].into()));
+        assert_eq!(found.len(), 5);
+        assert_eq!(places(br#"["\"#).len(), 1);
+    }
+
+    #[test]
+    fn a_long_reply_takes_no_square_of_its_length() {
+        const KEYS: usize = 100_000;
+        let keys: Vec<_> = (0..KEYS).map(|key| format!("k:0.{key:08}")).collect();
+        let text = serde_json::to_vec(&keys).unwrap();
+        let start = Instant::now();
+        let found = of_frame(&text, Direction::S2c);
+        // A search for each key would take half an hour.
+        assert!(start.elapsed() < Duration::from_secs(60));
+        assert_eq!(found.len(), 1 + KEYS);
+        assert_eq!(found[1].offset, 4 + 2);
+        assert_eq!(found[KEYS].offset, 4 + text.len() as u64 - 2 - 12);
+    }
 }

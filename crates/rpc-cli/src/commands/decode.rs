@@ -1,16 +1,16 @@
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use rpc_proto::Dialect;
 use rpc_recording::{
-    Connection, Conversation, Cut, Cutter, Direction, Explained, Kind, MAX_FILE_LEN, Message,
-    Protocol, Stage, dialect_name, dump, guess, parse_dialect,
+    Connection, Conversation, Cut, Cutter, Direction, Explained, Explainer, Kind, MAX_FILE_LEN,
+    Message, Protocol, Stage, dialect_name, dump, guess, parse_dialect,
 };
 
-use crate::stdio;
+use crate::stdio::{self, Printer};
 
 /// Explain recorded bytes, message by message
 ///
@@ -21,6 +21,8 @@ use crate::stdio;
 ///
 /// Each message is shown with its bytes beside what they mean. Where one cannot be understood it says
 /// at which byte, and why; the messages behind it are shown if it says where it ends.
+///
+/// A recording or dump may have 1 GiB, bytes as they passed 256 MiB.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The file; - is standard input
@@ -82,25 +84,52 @@ enum From {
 /// What is explained.
 struct Input {
     conversation: Conversation,
-    /// Of bytes that are no recording: what was found out, and what each message was expected to be.
-    found: Option<(String, Vec<Kind>)>,
+    /// Of bytes that are no recording.
+    found: Option<Found>,
     dialect: Option<Dialect>,
 }
 
-impl Input {
-    fn explain(&self, index: usize) -> Explained {
-        let message = &self.conversation.messages[index];
-        match &self.found {
-            Some((_, expected)) if message.kind == Kind::Raw => {
-                Explained::attempt(expected[index], message, self.dialect.unwrap_or_default())
+struct Found {
+    /// What was found out.
+    said: String,
+    /// What each message was expected to be.
+    expected: Vec<Kind>,
+}
+
+/// Explains the messages of an input in their order.
+struct Meanings {
+    explainer: Explainer,
+    /// Of bytes that are no recording: what each message was expected to be.
+    expected: Option<std::vec::IntoIter<Kind>>,
+    dialect: Option<Dialect>,
+}
+
+impl Meanings {
+    fn of(input: &mut Input) -> Self {
+        let connections = &input.conversation.connections;
+        Self {
+            explainer: Explainer::new(connections, input.dialect),
+            expected: input
+                .found
+                .as_mut()
+                .map(|found| std::mem::take(&mut found.expected).into_iter()),
+            dialect: input.dialect,
+        }
+    }
+
+    fn next(&mut self, message: &Message) -> Explained {
+        let expected = self.expected.as_mut().and_then(Iterator::next);
+        match (message.kind, expected) {
+            (Kind::Raw, Some(expected)) => {
+                Explained::attempt(expected, message, self.dialect.unwrap_or_default())
             }
-            _ => self.conversation.explain(index, self.dialect),
+            _ => self.explainer.explain(message),
         }
     }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let mut input = input(arguments, read(&arguments.file)?)?;
+    let mut input = input(arguments, read(arguments)?)?;
     if let Some(only) = arguments.connection {
         let conversation = &mut input.conversation;
         let has_it = conversation.connections.iter().any(|c| c.id == only);
@@ -109,28 +138,46 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         conversation.messages.retain(|message| message.conn == only);
     }
     if arguments.json {
-        let mut text = Vec::new();
-        annotated(input).write_to(&mut text)?;
-        return stdio::print(&String::from_utf8_lossy(&text));
+        return print_json(input);
     }
-    if let Some((said, _)) = &input.found {
-        stdio::note(said);
+    if let Some(found) = &input.found {
+        stdio::note(&found.said);
     }
-    print(&input, arguments.brief)
+    print(input, arguments.brief)
 }
 
-fn read(file: &str) -> Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let read = match file {
-        "-" => io::stdin().take(MAX_FILE_LEN + 1).read_to_end(&mut content),
-        file => {
-            File::open(file).and_then(|file| file.take(MAX_FILE_LEN + 1).read_to_end(&mut content))
-        }
+/// Reads a file, as far as one of its format may go.
+fn read(arguments: &Arguments) -> Result<Vec<u8>> {
+    let name = &arguments.file;
+    let mut file: Box<dyn Read> = match name.as_str() {
+        "-" => Box::new(io::stdin()),
+        name => Box::new(File::open(name).with_context(|| name.to_owned())?),
     };
-    read.with_context(|| file.to_owned())?;
+    let mut content = Vec::new();
+    let mut read_up_to = |limit: u64, content: &mut Vec<u8>| {
+        // One byte more says that it goes on.
+        let more = (limit + 1).saturating_sub(content.len() as u64);
+        let read = file.by_ref().take(more).read_to_end(content);
+        read.with_context(|| name.to_owned())
+    };
+    // What is no text is at most as long as what a dump stands for. Others may come without end, and not all
+    // of it should be held in memory to find that out.
+    read_up_to(dump::MAX_LEN as u64, &mut content)?;
+    let limit = match arguments.format {
+        Format::Raw => dump::MAX_LEN as u64,
+        Format::Auto if !is_recording(&content) && !content.iter().all(is_text) => {
+            dump::MAX_LEN as u64
+        }
+        _ => MAX_FILE_LEN,
+    };
+    read_up_to(limit, &mut content)?;
     ensure!(
-        content.len() as u64 <= MAX_FILE_LEN,
-        "{file} has more than {MAX_FILE_LEN} bytes"
+        content.len() as u64 <= limit,
+        "{name} has more than {limit} bytes, the most that are read of {}; a part of it may do",
+        match limit {
+            MAX_FILE_LEN => "a text",
+            _ => "what is no text",
+        }
     );
     Ok(content)
 }
@@ -169,9 +216,8 @@ fn input(arguments: &Arguments, content: Vec<u8>) -> Result<Input> {
 
 /// What a file is, if nobody says it.
 fn format(given: Format, content: &[u8]) -> Format {
-    let is_text = |byte: &u8| byte.is_ascii_graphic() || b" \t\r\n".contains(byte);
     match given {
-        Format::Auto if content.trim_ascii_start().starts_with(b"{") => Format::Recording,
+        Format::Auto if is_recording(content) => Format::Recording,
         Format::Auto if content.is_empty() || !content.iter().all(is_text) => Format::Raw,
         Format::Auto => match dump::parse(&String::from_utf8_lossy(content)) {
             Ok(_) => Format::Hex,
@@ -179,6 +225,14 @@ fn format(given: Format, content: &[u8]) -> Format {
         },
         given => given,
     }
+}
+
+fn is_recording(content: &[u8]) -> bool {
+    content.trim_ascii_start().starts_with(b"{")
+}
+
+fn is_text(byte: &u8) -> bool {
+    byte.is_ascii_graphic() || b" \t\r\n".contains(byte)
 }
 
 /// Cuts what one side said on one connection.
@@ -206,7 +260,7 @@ fn cut(bytes: &[u8], stage: Stage, side: Direction, dialect: Option<Dialect>) ->
     conversation.messages = messages;
     Input {
         conversation,
-        found: Some((said, expected)),
+        found: Some(Found { said, expected }),
         dialect,
     }
 }
@@ -234,11 +288,12 @@ fn found_out(
     format!("{what}, sent by the {side}{dialect} (--at, --from and --dialect say otherwise)")
 }
 
-/// The conversation with the meanings of all messages.
-fn annotated(mut input: Input) -> Conversation {
-    let count = input.conversation.messages.len();
-    let explained: Vec<_> = (0..count).map(|index| input.explain(index)).collect();
-    for (message, explained) in input.conversation.messages.iter_mut().zip(explained) {
+/// Prints the conversation with the meanings of all messages, of which it holds one at a time.
+fn print_json(mut input: Input) -> Result<()> {
+    let mut meanings = Meanings::of(&mut input);
+    let messages = std::mem::take(&mut input.conversation.messages);
+    let messages = messages.into_iter().map(|mut message| {
+        let explained = meanings.next(&message);
         if message.note.is_empty() {
             message.note = explained.note;
         }
@@ -248,11 +303,16 @@ fn annotated(mut input: Input) -> Conversation {
         if message.volatile.is_empty() {
             message.volatile = explained.volatile;
         }
-    }
-    input.conversation
+        message
+    });
+    let mut out = Printer::default();
+    input.conversation.write_with(&mut out, messages)?;
+    out.finish()
 }
 
-fn print(input: &Input, brief: bool) -> Result<()> {
+fn print(mut input: Input, brief: bool) -> Result<()> {
+    let mut meanings = Meanings::of(&mut input);
+    let mut out = Printer::default();
     let conversation = &input.conversation;
     let several = conversation.connections.len() > 1;
     // Where a message is known by its place in the file.
@@ -266,34 +326,33 @@ fn print(input: &Input, brief: bool) -> Result<()> {
         let dialect = dialect.map(dialect_name).unwrap_or_default();
         let link = one_line(link);
         let line = format!("connection {id}: {link} {proto} {dialect}");
-        stdio::print(&format!("{}\n", line.trim_end()))?;
+        writeln!(out, "{}", line.trim_end())?;
     }
     let mut step = None;
     let mut stopped = Vec::new();
     let mut from_start = 0;
-    for (index, message) in conversation.messages.iter().enumerate() {
-        let explained = input.explain(index);
-        let mut text = String::new();
+    for message in &conversation.messages {
+        let explained = meanings.next(message);
         if message.step != step {
             step.clone_from(&message.step);
             if let Some(step) = &step {
-                let _ = writeln!(text, "== {}", one_line(step));
+                writeln!(out, "== {}", one_line(step))?;
             }
         }
-        let _ = write!(text, "#{} {}", message.i, place(message, several));
+        write!(out, "#{} {}", message.i, place(message, several))?;
         if is_raw {
-            let _ = write!(text, " from byte {from_start}");
+            write!(out, " from byte {from_start}")?;
             from_start += message.bytes.len() as u64;
         }
-        let _ = match brief {
-            true => writeln!(text, ": {}", explained.note),
-            false => writeln!(text, ": {explained}"),
-        };
+        match brief {
+            true => writeln!(out, ": {}", explained.note)?,
+            false => writeln!(out, ": {explained}")?,
+        }
         if is_stopped(&explained, message) {
             stopped.push(format!("#{}", message.i));
         }
-        stdio::print(&text)?;
     }
+    out.finish()?;
     if conversation.dropped > 0 {
         let dropped = conversation.dropped;
         stdio::note(&format!("{dropped} more messages were not recorded"));

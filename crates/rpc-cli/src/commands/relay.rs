@@ -1,6 +1,7 @@
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use crate::service;
+use crate::usage::wrong_usage;
 
 /// Pass on what peers say to each other, and record it
 ///
@@ -31,7 +33,8 @@ use crate::service;
 ///   tvm-rpc relay --listen 127.0.0.2:9090 --to 127.0.0.1:9090 --record server.json
 ///
 /// It prints one line, `listening on HOST:PORT`, and logs to standard error. SIGINT and SIGTERM
-/// end it.
+/// end it, and what passed until then is in the file. What kills it at once, as SIGKILL, loses what
+/// passed since a connection last ended, or since a little earlier if the file takes long to write.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
@@ -41,7 +44,7 @@ pub(crate) struct Arguments {
     /// Whom to connect to
     #[arg(long, value_name = "HOST:PORT")]
     to: Address,
-    /// The file to write, instead of what it holds
+    /// The file to write, instead of what it holds; where it is a link, the file that it leads to
     #[arg(long, value_name = "FILE")]
     record: PathBuf,
     /// How packed values are laid out, ffi or legacy [default: found out for each connection]
@@ -58,8 +61,9 @@ pub(crate) struct Arguments {
     /// Bytes that are recorded of one message; the rest of a longer one is only passed on
     #[arg(long, value_name = "BYTES", default_value = "1048576")]
     keep: usize,
-    /// What all recorded messages may take, in MiB; those that come later are only passed on
-    #[arg(long, value_name = "MIB", default_value = "64")]
+    /// What all recorded connections and messages may take, in MiB, up to 1024; those that come later are
+    /// only passed on
+    #[arg(long, value_name = "MIB", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
     memory: u32,
     /// Log nothing but warnings
     #[arg(long)]
@@ -74,22 +78,63 @@ impl Arguments {
 
 /// An address to listen at, where 0 is a port.
 fn listen_address(text: &str) -> Result<(String, u16), String> {
-    let parts = text.rsplit_once(':');
-    let parts = parts.and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-    parts
-        .filter(|(host, _)| !host.is_empty())
-        .ok_or_else(|| "expected HOST:PORT, for example 127.0.0.1:9191".to_owned())
+    let read = || {
+        let (host, port) = text.rsplit_once(':')?;
+        // Of the host it expects the same as everywhere.
+        let host: Address = format!("{host}:1").parse().ok()?;
+        Some((host.host().to_owned(), port.parse().ok()?))
+    };
+    read().ok_or_else(|| {
+        "expected HOST:PORT with a port up to 65535, for example 127.0.0.1:9191 or [::1]:0"
+            .to_owned()
+    })
+}
+
+/// Does the host have an address? One that is mistyped should show before a peer needs it.
+fn resolve(option: &str, host: &str) -> Result<()> {
+    let found = (host, 0).to_socket_addrs();
+    let problem = match found.map(|mut found| found.next()) {
+        Ok(Some(_)) => return Ok(()),
+        Ok(None) => "it has no address".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(wrong_usage(format!(
+        "{option}: no host {host:?} is known; expected a name or an IP address: {problem}"
+    )))
+}
+
+/// The file that is written if `path` is given: what a link leads to, as the link itself would be replaced.
+fn record_file(path: &Path) -> Result<PathBuf> {
+    let no_file = |what: &str| {
+        let path = path.display();
+        Err(wrong_usage(format!(
+            "--record: {path} is {what}; expected a file, or a name for one"
+        )))
+    };
+    match path.canonicalize() {
+        Ok(file) if file.is_file() => Ok(file),
+        Ok(directory) if directory.is_dir() => no_file("a directory"),
+        // A device or a pipe would be gone if a file took its place.
+        Ok(_) => no_file("no regular file"),
+        Err(_) if path.is_symlink() => no_file("a link that leads nowhere"),
+        // What else is wrong with it shows when it is written.
+        Err(_) => Ok(path.to_owned()),
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let relay = Arc::new(Relay::new(arguments));
-    // Whoever cannot write a file should know before there is something to write.
-    relay.write()?;
+    let file = record_file(&arguments.record)?;
+    let (host, port) = &arguments.listen;
+    resolve("--listen", host)?;
+    resolve("--to", arguments.to.host())?;
     let runtime = service::runtime()?;
+    // First, so that of two relays by mistake the second leaves the recording of the first alone.
+    let listener = rpc_transport::listen(host, *port..=*port)?;
+    listener.set_nonblocking(true)?;
+    let relay = Arc::new(Relay::new(arguments, file));
+    // Whoever cannot write a file should know before there is something to write.
+    relay.write(false)?;
     runtime.block_on(async {
-        let (host, port) = &arguments.listen;
-        let listener = rpc_transport::listen(host, *port..=*port)?;
-        listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
         tokio::spawn(write_when_something_ended(Arc::clone(&relay)));
@@ -98,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     // Connections that are still open end here, and with them what they would still record.
     runtime.shutdown_background();
     relay.recorder(Recorder::finish);
-    relay.write()
+    relay.write(true)
 }
 
 struct Relay {
@@ -107,14 +152,16 @@ struct Relay {
     file: PathBuf,
     began: Instant,
     recorder: Mutex<Recorder>,
-    /// Held by whoever writes the file.
-    writing: Mutex<()>,
+    /// Somebody was told that the recording is full.
+    is_full: AtomicBool,
+    /// Held by whoever writes the file; whether that was for the last time.
+    writing: Mutex<bool>,
     /// Says that a connection has ended.
     ended: Notify,
 }
 
 impl Relay {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(arguments: &Arguments, file: PathBuf) -> Self {
         let about = About {
             role: format!("relay in front of {}", arguments.to),
             scenario: name(&arguments.record),
@@ -127,10 +174,11 @@ impl Relay {
         Self {
             to: arguments.to.clone(),
             dialect: arguments.dialect,
-            file: arguments.record.clone(),
+            file,
             began: Instant::now(),
             recorder: Mutex::new(Recorder::new(about, limits)),
-            writing: Mutex::new(()),
+            is_full: AtomicBool::new(false),
+            writing: Mutex::new(false),
             ended: Notify::new(),
         }
     }
@@ -138,11 +186,24 @@ impl Relay {
     /// Tells the recorder what happened just now.
     fn recorder<T>(&self, happened: impl FnOnce(&mut Recorder, Duration) -> T) -> T {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        happened(&mut recorder, self.began.elapsed())
+        let done = happened(&mut recorder, self.began.elapsed());
+        let is_full = recorder.is_full();
+        drop(recorder);
+        if is_full && !self.is_full.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the recording is full: from now on there is only passing on, see --memory"
+            );
+        }
+        done
     }
 
-    fn write(&self) -> Result<()> {
-        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    fn write(&self, is_last: bool) -> Result<()> {
+        let mut was_last = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if *was_last {
+            // The command is ending, and would leave a file behind that is half written.
+            return Ok(());
+        }
+        *was_last = is_last;
         // Not before, so that a file never becomes older.
         let snapshot = self.recorder(|recorder, _| recorder.snapshot());
         let written = snapshot.write(&self.file);
@@ -159,15 +220,23 @@ fn name(file: &Path) -> String {
 
 /// Many connections that end while the file is being written lead to one more writing.
 async fn write_when_something_ended(relay: Arc<Relay>) {
+    /// How much longer than a writing the time to the next is, so that relaying always comes first.
+    const PAUSE: u32 = 4;
     loop {
         relay.ended.notified().await;
+        // Of what is full, the last writing shows how much more came.
+        let is_last = relay.is_full.load(Ordering::Relaxed);
+        let start = Instant::now();
         let writing = {
             let relay = Arc::clone(&relay);
-            tokio::task::spawn_blocking(move || relay.write())
+            tokio::task::spawn_blocking(move || relay.write(false))
         };
         if let Ok(Err(error)) = writing.await {
             tracing::warn!("{error:#}");
+        } else if is_last {
+            return;
         }
+        tokio::time::sleep(PAUSE * start.elapsed()).await;
     }
 }
 
@@ -281,8 +350,14 @@ mod tests {
             listen_address("127.0.0.1:0"),
             Ok(("127.0.0.1".to_owned(), 0))
         );
-        assert_eq!(listen_address("[::1]:80"), Ok(("[::1]".to_owned(), 80)));
-        for text in ["127.0.0.1", ":80", "127.0.0.1:x", "127.0.0.1:70000"] {
+        assert_eq!(listen_address("[::1]:80"), Ok(("::1".to_owned(), 80)));
+        for text in [
+            "127.0.0.1",
+            ":80",
+            "127.0.0.1:x",
+            "127.0.0.1:70000",
+            "::1:80",
+        ] {
             assert!(listen_address(text).is_err(), "{text}");
         }
     }

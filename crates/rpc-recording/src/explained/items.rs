@@ -51,14 +51,17 @@ pub(super) fn items(fields: &[Field<'_>]) -> Vec<Item> {
         .map(Field::end)
         .next_back()
         .unwrap_or(0);
-    for number in 0.. {
-        let of_item: Vec<_> = fields
-            .iter()
-            .filter(|field| field.item == Some(number))
-            .collect();
+    let mut of_items: Vec<_> = fields.iter().filter(|field| field.item.is_some()).collect();
+    // The types of all values may stand before the first of them. A search for the fields of each value would
+    // take the square of their number.
+    of_items.sort_by_key(|field| field.item);
+    for (of_item, number) in of_items.chunk_by(|a, b| a.item == b.item).zip(0..) {
         let Some((code, rest)) = of_item.split_first() else {
             break;
         };
+        if code.item != Some(number) {
+            break;
+        }
         let (FieldValue::Int(type_code), true) = (&code.value, is_code(code)) else {
             break;
         };
@@ -66,7 +69,7 @@ pub(super) fn items(fields: &[Field<'_>]) -> Vec<Item> {
             break;
         };
         let bytes = match code.name {
-            IN_FRONT => &of_item,
+            IN_FRONT => of_item,
             _ => rest,
         };
         let offset = bytes.first().map_or(end, |field| field.offset);
