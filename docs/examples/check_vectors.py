@@ -33,7 +33,8 @@ def values(packet):
     return found
 
 right = later = 0
-file = pathlib.Path(sys.argv[1], "messages", "values-ffi.json")
+folder = sys.argv[1] if len(sys.argv) > 1 else "tests/vectors"
+file = pathlib.Path(folder, "messages", "values-ffi.json")
 for vector in json.loads(file.read_text("utf-8"))["vectors"]:
     try: found = values(bytes.fromhex(vector["hex"]))
     except NotImplementedError: later += 1; continue

@@ -43,7 +43,7 @@ mod wire;
 pub use case::{Case, Level, Role, Tag};
 pub use cases::{Untested, all as cases, untested};
 pub use observe::{Finding, observe};
-pub use peer::{Peer, PeerError, Used, kill_peers};
+pub use peer::{Instead, Peer, PeerError, Used, kill_peers};
 pub use replay::{ReplayError, replay, replays};
 pub use results::{PeerInfo, Played, Run, Status, Verdict};
 pub use run::{Left, Load, Options, RunError, Soaked, Target, not_run, run, soak};

@@ -1,12 +1,14 @@
 //! What two peers said to each other, held against the specification: for peers that the suite cannot
 //! play with, but whose conversation a relay has recorded.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use rpc_proto::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
 use rpc_proto::packet::{Frame, scan};
 use rpc_proto::{Dialect, Limits, Packet, Returned, Syscall, Value};
-use rpc_recording::{Connection, Conversation, Direction, Kind, Message, Protocol};
+use rpc_recording::{
+    Connection, Conversation, Cutter, Direction, Explainer, Kind, Message, Protocol, Stage,
+};
 
 /// Something in a conversation that the specification does not allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +34,12 @@ pub fn observe(conversation: &Conversation) -> Vec<Finding> {
         .filter(|connection| !connection.link.contains("proxy"))
         .map(|connection| (connection.id, Talk::new(connection)))
         .collect();
-    for (index, message) in conversation.messages.iter().enumerate() {
+    let mut explainer = Explainer::new(&conversation.connections, None);
+    let said = conversation.messages.iter().enumerate();
+    let said = said.filter(|(_, message)| message.kind != Kind::Close);
+    let last: HashMap<_, _> = said.map(|(at, message)| (message.conn, at)).collect();
+    for (at, message) in conversation.messages.iter().enumerate() {
+        let explained = explainer.explain(message);
         let Some(talk) = talks.get_mut(&message.conn) else {
             continue;
         };
@@ -44,14 +51,23 @@ pub fn observe(conversation: &Conversation) -> Vec<Finding> {
                 what,
             });
         };
-        if message.kind == Kind::Raw {
-            found(talk.section(), "bytes that are no message".to_owned());
+        let is_last = last.get(&message.conn) == Some(&at);
+        if message.kind == Kind::Raw && is_last && talk.is_cut_off(message) {
+            // It is lost, and not wrong: where a recording ends says nothing of who spoke.
             talk.is_lost = true;
             continue;
         }
-        if let Some(stop) = conversation.explain(index, None).stop {
+        if message.kind == Kind::Raw {
             found(
-                talk.section(),
+                talk.section(message),
+                "bytes that are no message".to_owned(),
+            );
+            talk.is_lost = true;
+            continue;
+        }
+        if let Some(stop) = explained.stop {
+            found(
+                talk.section(message),
                 format!("{} at byte {}: {}", stop.field, stop.offset, stop.why),
             );
             talk.is_lost = true;
@@ -71,6 +87,8 @@ struct Talk {
     waiting: VecDeque<PacketCode>,
     /// How often each handle was given, less how often it was given up.
     handles: HashMap<u64, i64>,
+    /// Who has said something.
+    heard: HashSet<Direction>,
     /// A handle may have been given that is not among them.
     gives_unseen: bool,
     /// Something was said that is no message, or not one of this side: what answers what, and which
@@ -85,21 +103,41 @@ impl Talk {
             dialect: connection.dialect.unwrap_or_default(),
             waiting: VecDeque::new(),
             handles: HashMap::new(),
+            heard: HashSet::new(),
             gives_unseen: false,
             is_lost: false,
         }
     }
 
     /// The part of the specification that says what a message looks like.
-    fn section(&self) -> &'static str {
-        match self.protocol {
-            Protocol::Tracker => "2.2",
-            Protocol::Ws => "12.1",
+    fn section(&self, message: &Message) -> &'static str {
+        match (self.protocol, message.kind, message.dir) {
+            (Protocol::Tracker, Kind::Magic, _) => "2.1",
+            (Protocol::Tracker, Kind::Json, Direction::C2s) => "2.3",
+            (Protocol::Tracker, ..) => "2.2",
+            (Protocol::Ws, ..) => "12.1",
+            (_, Kind::Handshake, _) => "3",
+            // It began neither as a tracker's connection nor as a session's.
+            (Protocol::Unknown, ..) => "2.1 or 3.1",
             _ => "4.3",
         }
     }
 
+    /// Whether these bytes are the beginning of a message, and no more of it.
+    fn is_cut_off(&self, message: &Message) -> bool {
+        let stage = match self.protocol {
+            _ if !self.heard.contains(&message.dir) => Stage::Beginning,
+            Protocol::Tracker => Stage::Frames,
+            _ => Stage::Packets,
+        };
+        let mut cutter = Cutter::new(message.dir, stage, 0);
+        let mut is_whole = false;
+        cutter.push(&message.bytes, |_| is_whole = true);
+        !is_whole && cutter.take_unknown().is_none() && !cutter.is_between_messages()
+    }
+
     fn heard(&mut self, message: &Message, found: &mut dyn FnMut(&'static str, String)) {
+        self.heard.insert(message.dir);
         match (message.kind, message.dir) {
             (Kind::Json, Direction::C2s) => self.waiting.push_back(PacketCode(0)),
             (Kind::Json, Direction::S2c) if !self.is_lost && self.waiting.pop_front().is_none() => {

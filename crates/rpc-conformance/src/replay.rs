@@ -113,7 +113,7 @@ fn protocol(role: Role) -> Result<Protocol, ReplayError> {
 }
 
 /// The connections of this protocol.
-fn numbers(conversation: &Conversation, protocol: Protocol) -> Vec<usize> {
+fn numbers(conversation: &Conversation, protocol: Protocol) -> HashSet<usize> {
     let connections = conversation.connections.iter();
     let mine = connections.filter(|connection| connection.proto == protocol);
     mine.map(|connection| connection.id).collect()
@@ -135,10 +135,15 @@ impl Replay<'_> {
             None => Protocol::Tracker,
         };
         let mine = numbers(conversation, protocol);
+        let accepted = accepted(conversation);
         let mut wires = HashMap::new();
         let mut known = HashMap::new();
+        let mut refused = HashSet::new();
         let messages = conversation.messages.iter();
         for message in messages.filter(|message| mine.contains(&message.conn)) {
+            if refused.contains(&message.conn) {
+                continue;
+            }
             if message.omitted > 0 {
                 return Err(Stop::Suite(format!("message {} is not whole", message.i)));
             }
@@ -150,11 +155,15 @@ impl Replay<'_> {
             };
             match (message.dir, message.kind) {
                 (Direction::C2s, Kind::Close) => wire.finish(),
-                (Direction::C2s, Kind::Handshake) if is_accepted(conversation, message.conn) => {
+                (Direction::C2s, Kind::Handshake) if accepted.contains(&message.conn) => {
                     wire.send_whole(&self.own_handshake(message));
                 }
                 (Direction::C2s, _) => wire.send_whole(&to_send(message, &known)),
-                (Direction::S2c, _) => self.expect(wire, message, &mut known)?,
+                (Direction::S2c, _) => {
+                    if self.expect(wire, message, &mut known)? == Then::RefusedOtherwise {
+                        refused.insert(message.conn);
+                    }
+                }
             }
         }
         Ok(())
@@ -174,11 +183,27 @@ impl Replay<'_> {
         wire: &mut Wire,
         message: &Message,
         known: &mut HashMap<Vec<u8>, Vec<u8>>,
-    ) -> Outcome {
+    ) -> Outcome<Then> {
         let check = format!("message-{}", message.i);
-        let found = match (message.kind, read(wire, message)) {
+        let is_tracker = self.key.is_none();
+        // A tracker that refuses may end the connection or say -1 (2.3.1).
+        let was_refusal = is_tracker && is_refusal(&message.bytes);
+        let kind = match message.kind {
+            Kind::Close if is_tracker => Kind::Json,
+            kind => kind,
+        };
+        let found = match (message.kind, read(wire, kind, message.bytes.len())) {
             (Kind::Close, Err(Shortfall::Ended(_))) => {
-                return self.stage.held(&check);
+                self.stage.passes(&check)?;
+                return Ok(Then::GoesOn);
+            }
+            (_, Err(Shortfall::Ended(_))) if was_refusal => {
+                self.stage.passes(&check)?;
+                return Ok(Then::RefusedOtherwise);
+            }
+            (Kind::Close, Ok(found)) if is_tracker && is_refusal(&found) => {
+                self.stage.passes(&check)?;
+                return Ok(Then::RefusedOtherwise);
             }
             (_, Ok(found)) => found,
             (_, Err(short)) => return Err(self.stage.fail(&check, &message.note, short)),
@@ -187,6 +212,7 @@ impl Replay<'_> {
             // Each server has a key of its own, and its own words for what went wrong.
             Kind::Handshake => found.get(..4) == message.bytes.get(..4),
             Kind::Packet if is_exception(&message.bytes) => is_exception(&found),
+            Kind::Json if was_refusal => is_refusal(&found),
             _ => alike(message, &found),
         };
         if found.len() == message.bytes.len() {
@@ -195,7 +221,7 @@ impl Replay<'_> {
             }
         }
         match same {
-            true => self.stage.held(&check),
+            true => self.stage.passes(&check).map(|()| Then::GoesOn),
             false => Err(self.stage.fail_with(
                 &check,
                 &message.note,
@@ -207,15 +233,32 @@ impl Replay<'_> {
     }
 }
 
-/// Whether the handshake of a connection was accepted when it was recorded.
-fn is_accepted(conversation: &Conversation, connection: usize) -> bool {
+/// How it goes on behind an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// As it was recorded.
+    GoesOn,
+    /// The peer refuses in another way than the recorded one, and what comes behind that cannot be compared.
+    RefusedOtherwise,
+}
+
+/// Whether a frame of a tracker is a refusal: -1, or -1 and a reason.
+fn is_refusal(frame: &[u8]) -> bool {
+    let text = frame.get(4..).unwrap_or_default();
+    serde_json::from_slice::<serde_json::Value>(text)
+        .is_ok_and(|value| value == -1 || value[0] == -1)
+}
+
+/// The connections whose handshake was accepted when they were recorded.
+fn accepted(conversation: &Conversation) -> HashSet<usize> {
     let success = HandshakeCode::SUCCESS.0.to_le_bytes();
-    conversation.messages.iter().any(|message| {
-        message.conn == connection
-            && message.dir == Direction::S2c
+    let accepts = |message: &&Message| {
+        message.dir == Direction::S2c
             && message.kind == Kind::Handshake
             && message.bytes.starts_with(&success)
-    })
+    };
+    let accepting = conversation.messages.iter().filter(accepts);
+    accepting.map(|message| message.conn).collect()
 }
 
 /// What was sent, with the handles of this run in place of the recorded ones.
@@ -265,12 +308,12 @@ fn alike(message: &Message, found: &[u8]) -> bool {
 }
 
 /// The next message, as it came.
-fn read(wire: &mut Wire, message: &Message) -> Result<Vec<u8>, Shortfall> {
+fn read(wire: &mut Wire, kind: Kind, recorded: usize) -> Result<Vec<u8>, Shortfall> {
     let word = |bytes: &[u8]| {
         let length = bytes.try_into().map(u32::from_le_bytes).unwrap_or_default();
         usize::try_from(length).unwrap_or(usize::MAX)
     };
-    let whole = match message.kind {
+    let whole = match kind {
         Kind::Json => word(wire.peek(4)?).saturating_add(4),
         Kind::Handshake => match wire.peek(4)? {
             code if code == HandshakeCode::SUCCESS.0.to_le_bytes() => {
@@ -286,7 +329,7 @@ fn read(wire: &mut Wire, message: &Message) -> Result<Vec<u8>, Shortfall> {
         Kind::Magic => 4,
         Kind::Close => 1,
         // Nothing says how long it is but what was recorded.
-        _ => message.bytes.len(),
+        _ => recorded,
     };
     wire.read(whole.min(LONGEST))
 }

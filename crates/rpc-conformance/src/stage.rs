@@ -107,7 +107,7 @@ pub(crate) struct Conditions {
 pub(crate) struct Stage {
     pub(crate) case: &'static Case,
     pub(crate) conditions: Conditions,
-    ends: Instant,
+    ends: Mutex<Instant>,
     checks: Mutex<Vec<Check>>,
     transcript: Mutex<Transcript>,
     /// What is to be sent before the next wait.
@@ -118,7 +118,7 @@ impl Stage {
     pub(crate) fn new(case: &'static Case, conditions: Conditions) -> Arc<Self> {
         Arc::new(Self {
             case,
-            ends: Instant::now() + conditions.total,
+            ends: Mutex::new(Instant::now() + conditions.total),
             checks: Mutex::default(),
             held: Mutex::default(),
             transcript: Mutex::new(Transcript::new(conditions.is_recorded)),
@@ -128,7 +128,18 @@ impl Stage {
 
     /// When the step that begins now has to be done.
     pub(crate) fn deadline(&self) -> Instant {
-        self.ends.min(Instant::now() + self.conditions.step)
+        let ends = *lock(&self.ends);
+        ends.min(Instant::now() + self.conditions.step)
+    }
+
+    /// Gives the case more time, for what the peer under test is not to blame for.
+    pub(crate) fn extend(&self, by: Duration) {
+        *lock(&self.ends) += by;
+    }
+
+    /// Whether a check did not hold.
+    pub(crate) fn has_failed(&self) -> bool {
+        lock(&self.checks).iter().any(|check| !check.holds)
     }
 
     /// A key that no other case uses, so that cases do not see each other's devices.
@@ -146,13 +157,13 @@ impl Stage {
         found: impl fmt::Display,
     ) -> Outcome {
         match holds {
-            true => self.held(name),
+            true => self.passes(name),
             false => Err(self.fail(name, expected, found)),
         }
     }
 
     /// An expectation that holds.
-    pub(crate) fn held(&self, name: &str) -> Outcome {
+    pub(crate) fn passes(&self, name: &str) -> Outcome {
         lock(&self.checks).push(Check {
             name: name.to_owned(),
             holds: true,

@@ -61,17 +61,35 @@ pub(crate) struct Held {
 
 impl Held {
     fn write(&self, stage: &Stage) {
-        let left = stage.deadline().saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let deadline = stage.deadline();
+        if Instant::now() >= deadline {
             // A peer that does not read has used up the time of the case.
             return;
         }
         stage.passed(self.number, Direction::Sent, &self.bytes);
-        let written = self.stream.set_write_timeout(Some(left));
-        if let Err(error) = written.and_then(|()| (&*self.stream).write_all(&self.bytes)) {
+        if let Err(error) = self.write_until(deadline) {
             let note = What::Note(format!("could not be sent: {error}"));
             stage.happened(self.number, Direction::Sent, note);
         }
+    }
+
+    /// Writes all of it; who takes a little now and then has no more time than who takes nothing.
+    fn write_until(&self, deadline: Instant) -> std::io::Result<()> {
+        let mut rest = &self.bytes[..];
+        while !rest.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            self.stream.set_write_timeout(Some(left))?;
+            match (&*self.stream).write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -287,10 +305,15 @@ impl Wire {
         let deadline = self.stage.deadline();
         while self.inbox.len() < len {
             // Who keeps talking has no more time than who says nothing.
-            if Instant::now() >= deadline {
-                return Err(Shortfall::Silent(began.elapsed()));
+            let received = match Instant::now() >= deadline {
+                true => Err(Shortfall::Silent(began.elapsed())),
+                false => self.receive(deadline, began),
+            };
+            if let Err(Shortfall::Silent(waited)) = received {
+                let note = What::Note(format!("nothing more within {waited:.1?}"));
+                self.stage.happened(self.number, Direction::Received, note);
             }
-            self.receive(deadline, began)?;
+            received?;
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ fn what_was_broken_by_hand_is_found() {
     };
     assert!(clauses("malformed_packets").contains(&"4.3"));
     assert!(clauses("malformed_packets").contains(&"4.3.2"));
-    assert!(clauses("tracker_errors").contains(&"2.2"));
+    assert!(clauses("tracker_errors").contains(&"2.3"));
     assert!(clauses("fake_server_replies").contains(&"4.2.1"));
 }
 
@@ -105,9 +105,25 @@ fn who_answers_a_malformed_request_is_not_to_blame() {
     // To a tracker: [ alone, and its answer 1.
     let frame = ("c2s", "json", "010000005b");
     let answer = ("s2c", "json", "0100000031");
-    assert_eq!(blamed("tracker", &[frame, answer]), client("2.2"));
+    assert_eq!(blamed("tracker", &[frame, answer]), client("2.3"));
     assert_eq!(blamed("tracker", &[answer]), [("S2c".to_owned(), "2.2.1")]);
     assert_eq!(blamed("rpc", &[refused]), [("S2c".to_owned(), "4.2.3")]);
+}
+
+#[test]
+fn who_was_cut_off_is_not_to_blame() {
+    let ask = ("c2s", "packet", GET_FUNCTION);
+    // The recording ended when this much of the reply had passed.
+    let half = ("s2c", "raw", &HANDLE[..30]);
+    assert_eq!(blamed("rpc", &[ask, half]), []);
+    let close = ("c2s", "close", "");
+    assert_eq!(blamed("rpc", &[ask, half, close]), []);
+    // Where somebody goes on, nothing was cut off.
+    let on = blamed("rpc", &[ask, half, ask]);
+    assert_eq!(on, [("S2c".to_owned(), "4.3")]);
+    // No reply begins so: a length of four bytes, and other bytes behind them than a code.
+    let nonsense = ("s2c", "raw", "0400000000000000ffffffffff");
+    assert_eq!(blamed("rpc", &[ask, nonsense]), [("S2c".to_owned(), "4.3")]);
 }
 
 #[test]

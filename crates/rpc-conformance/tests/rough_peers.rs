@@ -71,6 +71,35 @@ for _ in range(2):
     }
 }
 
+#[test]
+fn who_ends_the_peer_is_blamed_and_nobody_beside_it() {
+    let folder = TempDir::new().unwrap();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let tracker = fs::read_to_string(docs.join("examples/tracker.py")).unwrap();
+    // It dies of a port that is a text.
+    let received = "        self.received += data";
+    let dies = "        import os; b'\"15201\"' in data and os._exit(9)\n";
+    assert!(tracker.contains(received));
+    let script = folder.path().join("tracker.py");
+    let text = tracker.replacen(received, &format!("{dies}{received}"), 1);
+    fs::write(&script, text).unwrap();
+    let command = format!("python3 {} {{port}}", script.display());
+    let target = Target::Tracker(Peer::Command(command));
+    let run = run(&target, &Options::default(), &|_, _| ()).unwrap();
+    let missed = run.cases.iter().filter(|case| case.status != Status::Pass);
+    let missed: Vec<_> = missed.map(|case| case.id.as_str()).collect();
+    assert_eq!(missed, ["TRK-INFO-005", "TRK-INFO-006"]);
+    for case in run
+        .cases
+        .iter()
+        .filter(|case| missed.contains(&case.id.as_str()))
+    {
+        let survives = case.checks.iter().find(|check| check.name == "survives");
+        let found = &survives.unwrap().found;
+        assert!(found.contains("exit status: 9"), "{found}");
+    }
+}
+
 /// A run of the command that can be interrupted.
 struct Interruptible(Child);
 

@@ -5,25 +5,32 @@ use super::How::{self, As, AsIs, Ends, NotHere};
 /// A tracker that nobody has used yet, and a relay to it, through which one conversation passes.
 const RELAY: &str = r#"
 port_of() {
+    tries=0
     until port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\).*/\1/p' $1) && [ -n "$port" ]; do
-        kill -0 $2
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] && kill -0 $2
         sleep 0.1
     done
     echo $port
 }
 cd $SCRATCH
+tracker= relay=
+trap 'kill $tracker $relay 2>/dev/null' EXIT
 tvm-rpc tracker --host 127.0.0.1 --port 0 >tracker.txt 2>&1 &
 tracker=$!
-to=127.0.0.1:$(port_of tracker.txt $tracker)
-tvm-rpc relay --listen 127.0.0.1:0 --to $to --record talk.json >relay.txt 2>&1 &
+to=$(port_of tracker.txt $tracker)
+tvm-rpc relay --listen 127.0.0.1:0 --to 127.0.0.1:$to --record talk.json >relay.txt 2>&1 &
 relay=$!
-tvm-rpc query --host 127.0.0.1 --port $(port_of relay.txt $relay)
+port=$(port_of relay.txt $relay)
+tvm-rpc query --host 127.0.0.1 --port $port
 kill -INT $relay $tracker
 wait $relay
 wait $tracker
+trap - EXIT
 "#;
 
-/// The commands of the documentation, each on one line.
+/// The commands of the documentation, each on one line. They are run in the order of the pages, and some go
+/// on with files that those before them have left in `$SCRATCH`.
 pub(super) const COMMANDS: &[(&str, How)] = &[
     // README.md
     (
@@ -48,6 +55,7 @@ pub(super) const COMMANDS: &[(&str, How)] = &[
         "cargo run --release --bin tvm-rpc -- run target/interop/modules/vadd.so --tracker 127.0.0.1:9190 --key rasp4b --func vadd --arg 'float32[1024]=random' --arg 'float32[1024]=ones' --arg 'float32[1024]=zeros' --out 2=sum.npy --time number=10,repeat=3",
         NotHere("cargo xtask try does it"),
     ),
+    ("cargo build --bin tvm-rpc", AsIs),
     (
         "tvm-rpc tracker --host 0.0.0.0",
         NotHere("tests of rpc-cli: tests/services.rs"),
@@ -63,8 +71,8 @@ pub(super) const COMMANDS: &[(&str, How)] = &[
     ("cargo xtask conformance tracker", AsIs),
     // docs/client-script.md
     (
-        "tvm-rpc-conformance client --cmd 'PROGRAM {tracker} {key}'",
-        As("tvm-rpc-conformance client --cmd 'conformance_client --async {tracker} {key}'"),
+        "cargo xtask conformance client --cmd 'PROGRAM {tracker} {key}'",
+        As("cargo xtask conformance client --cmd 'conformance_client --async {tracker} {key}'"),
     ),
     ("cargo build -p rpc-tests --bin conformance_client", AsIs),
     (
@@ -88,6 +96,12 @@ pub(super) const COMMANDS: &[(&str, How)] = &[
         "cargo xtask conformance tracker --cmd './my-tracker --host {host} --port {port}'",
         As("cargo xtask conformance tracker --cmd 'tvm-rpc tracker --host {host} --port {port}'"),
     ),
+    (
+        "cargo xtask conformance server --cmd './my-server --port {port} --key {key}'",
+        As(
+            "cargo xtask conformance server --cmd 'tvm-rpc server --test-functions --host 127.0.0.1 --port {port} --key {key}'",
+        ),
+    ),
     ("cargo xtask conformance tracker --list", AsIs),
     (
         "cargo xtask conformance tracker --cmd '…' --only 'TRK-HELLO-*,TRK-PUT-*'",
@@ -109,7 +123,7 @@ pub(super) const COMMANDS: &[(&str, How)] = &[
         ),
     ),
     (
-        "tvm-rpc-conformance diff old.json new.json",
+        "cargo xtask conformance diff old.json new.json",
         As(r"cd $SCRATCH
 for report in old new; do
     tvm-rpc-conformance tracker --addr $TRACKER --only 'TRK-PUT-*' --report json=$report.json
@@ -117,9 +131,9 @@ done
 tvm-rpc-conformance diff old.json new.json"),
     ),
     (
-        "tvm-rpc-conformance matrix ours=ours.json reference=reference.json --notes notes.txt --out results.md",
+        "cargo xtask conformance matrix ours=ours.json reference=reference.json --notes notes.txt --out results.md",
         As(
-            "tvm-rpc-conformance matrix ours=$SCRATCH/old.json reference=$SCRATCH/new.json --notes docs/conformance/notes.txt --out $SCRATCH/results.md",
+            "cargo xtask conformance matrix ours=$SCRATCH/old.json reference=$SCRATCH/new.json --notes docs/conformance/notes.txt --out $SCRATCH/results.md",
         ),
     ),
     (
@@ -129,7 +143,7 @@ tvm-rpc-conformance diff old.json new.json"),
         ),
     ),
     (
-        "tvm-rpc relay --listen 127.0.0.1:9191 --to 127.0.0.1:9190 --record talk.json",
+        "cargo run --bin tvm-rpc -- relay --listen 127.0.0.1:9191 --to 127.0.0.1:9190 --record talk.json",
         As(RELAY),
     ),
     (
@@ -189,15 +203,15 @@ tvm-rpc-conformance diff old.json new.json"),
     // docs/vectors.md
     ("python3 docs/examples/check_vectors.py tests/vectors", AsIs),
     (
-        "tvm-rpc relay --listen 127.0.0.1:9191 --to 127.0.0.1:9190 --record session.json",
+        "cargo run --bin tvm-rpc -- relay --listen 127.0.0.1:9191 --to 127.0.0.1:9190 --record session.json",
         NotHere("as on the page of the suite"),
     ),
     (
-        "tvm-rpc decode session.json",
+        "cargo run --bin tvm-rpc -- decode session.json",
         As("tvm-rpc decode $SCRATCH/talk.json"),
     ),
     (
-        "tvm-rpc decode --brief tests/vectors/traces/apache-tvm-0.27.0.post1/session_files.json",
+        "cargo run --bin tvm-rpc -- decode --brief tests/vectors/traces/apache-tvm-0.27.0.post1/session_files.json",
         AsIs,
     ),
 ];

@@ -61,9 +61,9 @@ pub(crate) struct Arguments {
     /// Bytes that are recorded of one message; the rest of a longer one is only passed on
     #[arg(long, value_name = "BYTES", default_value = "1048576")]
     keep: usize,
-    /// What all recorded connections and messages may take, in MiB, up to 1024; those that come later are
+    /// What all recorded connections and messages may take, in MiB, up to 256; those that come later are
     /// only passed on
-    #[arg(long, value_name = "MIB", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "MIB", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=256))]
     memory: u32,
     /// Log nothing but warnings
     #[arg(long)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rpc_conformance::observe;
 use rpc_conformance::report::on_one_line;
-use rpc_recording::{Conversation, Direction};
+use rpc_recording::{Conversation, Direction, Protocol};
 
 use super::output::show;
 use super::{Failure, usage};
@@ -28,8 +28,18 @@ pub(super) fn run(files: &[PathBuf]) -> Result<u8, Failure> {
             ));
         }
         let messages = conversation.messages.len();
+        let connections = conversation.connections.iter();
+        let unknown = connections.filter(|connection| connection.proto == Protocol::Unknown);
+        let unknown = match unknown.count() {
+            0 => String::new(),
+            unknown => {
+                format!(
+                    "; {unknown} connections on which neither a tracker's protocol nor a session's was spoken"
+                )
+            }
+        };
         show(&format!(
-            "{}: {} findings in {messages} messages\n",
+            "{}: {} findings in {messages} messages{unknown}\n",
             file.display(),
             findings.len()
         ));

@@ -68,7 +68,9 @@ impl Excuses {
     /// What is to be said of entries that name no case.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = String> {
         let entries = self.known.entries().iter().chain(self.flaky.entries());
-        let unknown = entries.filter(|entry| ids::find(&entry.id).is_none());
+        let version = self.version.as_deref();
+        let unknown =
+            entries.filter(move |entry| ids::find(&entry.id).is_none() && !entry.is_over(version));
         unknown.map(|entry| format!("{}: {}", entry.name, ids::why_missing(&entry.id)))
     }
 

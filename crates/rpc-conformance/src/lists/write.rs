@@ -3,7 +3,7 @@ use super::{Excuses, List};
 use crate::ids;
 use crate::report::on_one_line;
 use crate::results::{Played, Run, Status};
-use crate::stage::Chunking;
+use crate::stage::{Check, Chunking};
 
 /// A list of what failed in this run, to be written over the list `before`.
 ///
@@ -21,7 +21,7 @@ pub fn write_known_failures(run: &Run, excuses: &Excuses, before: &List) -> Stri
             written.line(&entry.name, until, &entry.reason);
         } else if let Some(check) = played.failed_check().filter(|_| played.counts_against()) {
             let name = known.new_name(run, played, &check.name);
-            written.line(&name, None, &shortened(&check.found));
+            written.line(&name, None, &reason(check));
         }
     }
     for entry in &known.entries {
@@ -61,7 +61,7 @@ impl<'a> Known<'a> {
         let mut flaky = self.excuses.flaky.entries().iter();
         played.status != Status::Pass
             && played.failed_check().is_some()
-            && !flaky.any(|entry| entry.is_about(played))
+            && !flaky.any(|entry| entry.is_about(played) && !entry.is_over(self.version))
     }
 
     fn entry(&self, played: &Played) -> Option<&'a Entry> {
@@ -117,6 +117,18 @@ impl Written {
     }
 }
 
+/// What a line says that nobody has given a reason for.
+fn reason(check: &Check) -> String {
+    match check.expected.as_str() {
+        "" => shortened(&check.found),
+        expected => format!(
+            "expected {}, found {}",
+            shortened(expected),
+            shortened(&check.found)
+        ),
+    }
+}
+
 /// One line that says what was found.
 fn shortened(found: &str) -> String {
     const LONGEST: usize = 100;
@@ -133,7 +145,6 @@ mod tests {
     use super::*;
     use crate::case::Role;
     use crate::report::samples;
-    use crate::stage::Check;
 
     fn excuses(known: &str, flaky: &str, version: &str) -> Excuses {
         let list = |text| List::parse(text).unwrap();
@@ -195,19 +206,26 @@ mod tests {
         let id = samples::FAILING;
         let none = Excuses::default();
         let all = run(id, [Some("a"); 4]);
-        assert_eq!(written(&all, &none, ""), [format!("{id}.a: b")]);
+        assert_eq!(
+            written(&all, &none, ""),
+            [format!("{id}.a: expected a, found b")]
+        );
         let some = run(id, [Some("a"), Some("c"), None, Some("a")]);
         let expected = [
-            format!("{id}[chunking=whole].a: b"),
-            format!("{id}[chunking=bytes].c: b"),
-            format!("{id}[chunking=coalesced].a: b"),
+            format!("{id}[chunking=whole].a: expected a, found b"),
+            format!("{id}[chunking=bytes].c: expected a, found b"),
+            format!("{id}[chunking=coalesced].a: expected a, found b"),
         ];
         assert_eq!(written(&some, &none, ""), expected);
         // One way is known, and keeps its reason.
         let known = format!("{id}[chunking=bytes].a: so");
         let names = written(&all, &excuses(&known, "", "1"), "");
         let expected = ["whole", "bytes", "random", "coalesced"].map(|way| {
-            let reason = if way == "bytes" { "so" } else { "b" };
+            let reason = if way == "bytes" {
+                "so"
+            } else {
+                "expected a, found b"
+            };
             format!("{id}[chunking={way}].a: {reason}")
         });
         assert_eq!(names, expected);
@@ -293,7 +311,10 @@ mod tests {
         let lines = written(&run, &Excuses::default(), "");
         assert_eq!(
             lines,
-            [format!("{}.a: \\u{{1b}}[2J x: y", samples::FAILING)]
+            [format!(
+                "{}.a: expected a, found \\u{{1b}}[2J x: y",
+                samples::FAILING
+            )]
         );
     }
 }

@@ -5,6 +5,7 @@ mod process;
 mod used;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +70,7 @@ pub enum PeerError {
         /// The command.
         command: String,
         /// What it did instead.
-        instead: &'static str,
+        instead: Instead,
         /// How long it was waited for.
         waited: Duration,
         /// The end of its standard error.
@@ -78,6 +79,28 @@ pub enum PeerError {
     /// The run was to stop while the peer was waited for.
     #[error("interrupted while the peer was waited for")]
     Interrupted,
+}
+
+/// What a peer did instead of accepting connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Instead {
+    /// Its process ended.
+    Ended,
+    /// It did not say where it listens.
+    SaidNothing,
+    /// Nobody could connect to it.
+    AcceptedNobody,
+}
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "ended",
+            Self::SaidNothing => "did not print \"listening on HOST:PORT\"",
+            Self::AcceptedNobody => "accepted no connection",
+        })
+    }
 }
 
 fn last_words(stderr: &str) -> String {
@@ -171,6 +194,11 @@ impl Running {
         matches!(self.peer, Peer::Command(_))
     }
 
+    /// Whether the run is to stop.
+    pub(crate) fn is_to_stop(&self) -> bool {
+        self.care.stop.load(Ordering::Relaxed)
+    }
+
     /// Which process it is at this time.
     pub(crate) fn life(&self) -> Life {
         self.lock().life
@@ -204,9 +232,8 @@ impl Running {
             }
         };
         current.life = Life(life.0 + 1);
-        if let Err(error) = &again {
-            current.gone = Some(format!("the peer does not come back: {error}"));
-        }
+        let why = |error: &PeerError| format!("the peer does not come back: {error}");
+        current.gone = again.as_ref().err().map(why);
         again
     }
 
@@ -244,16 +271,13 @@ fn start(command: &str, care: &Care) -> Result<Current, PeerError> {
     let started = start_once(command, care);
     match &started {
         // Somebody may have taken the port that was free a moment ago.
-        Err(PeerError::NotReady { instead, .. })
-            if *instead == ENDED && command.contains("{port}") =>
-        {
-            start_once(command, care)
-        }
+        Err(PeerError::NotReady {
+            instead: Instead::Ended,
+            ..
+        }) if command.contains("{port}") => start_once(command, care),
         _ => started,
     }
 }
-
-const ENDED: &str = "ended";
 
 fn start_once(command: &str, care: &Care) -> Result<Current, PeerError> {
     let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -282,15 +306,15 @@ fn start_once(command: &str, care: &Care) -> Result<Current, PeerError> {
         addr = addr.or_else(|| process.listening_on(began + LOOK));
         let answers = addr.filter(|addr| TcpStream::connect_timeout(addr, MOMENT).is_ok());
         let instead = match (answers, addr) {
-            _ if has_ended => ENDED,
+            _ if has_ended => Instead::Ended,
             (Some(addr), _) => return Ok(Current::at(addr, Some(process))),
             _ if care.stop.load(Ordering::Relaxed) => return Err(PeerError::Interrupted),
             _ if began.elapsed() < care.patience => {
                 std::thread::sleep(LOOK);
                 continue;
             }
-            (None, None) => "did not print \"listening on HOST:PORT\"",
-            (None, Some(_)) => "accepted no connection",
+            (None, None) => Instead::SaidNothing,
+            (None, Some(_)) => Instead::AcceptedNobody,
         };
         return Err(PeerError::NotReady {
             command: command.to_owned(),

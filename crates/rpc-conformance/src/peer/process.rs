@@ -16,18 +16,19 @@ const LONGEST_LINE: u64 = 16 << 20;
 /// Bytes of a standard output that are kept until they are read. What comes above is lost.
 const UNREAD: usize = 64 << 20;
 
-/// The processes that run, by their groups.
-static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// The processes that run, by their groups; none once no other is to be started.
+static STARTED: Mutex<Option<BTreeSet<u32>>> = Mutex::new(Some(BTreeSet::new()));
 
-/// Kills the peers that the suite has started and that still run, with their children: for a program
-/// that is to end at once, where nothing is dropped.
+/// Kills the peers that the suite has started and that still run, with their children, and lets it start no
+/// others: for a program that is to end at once, where nothing is dropped. It does nothing but the latter
+/// on systems other than Unix.
 pub fn kill_peers() {
-    for &pid in &*started() {
+    for pid in started().take().unwrap_or_default() {
         kill_group(pid);
     }
 }
 
-fn started() -> MutexGuard<'static, BTreeSet<u32>> {
+fn started() -> MutexGuard<'static, Option<BTreeSet<u32>>> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -46,6 +47,8 @@ fn kill_group(pid: u32) {
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
+    /// How it ended, once that is known: its number may be that of another one then.
+    ended: Option<ExitStatus>,
     stdout: Receiver<String>,
     /// Bytes of `stdout`.
     unread: Arc<AtomicUsize>,
@@ -67,10 +70,15 @@ impl Process {
             .stderr(Stdio::piped());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut started = started();
-        let mut child = command.spawn()?;
-        started.insert(child.id());
-        drop(started);
+        let mut child = {
+            let mut started = started();
+            let started = started
+                .as_mut()
+                .ok_or_else(|| io::Error::other("the suite is about to end"))?;
+            let child = command.spawn()?;
+            started.insert(child.id());
+            child
+        };
         let stderr = Tail::default();
         if let Some(output) = child.stderr.take() {
             let stderr = stderr.clone();
@@ -91,6 +99,7 @@ impl Process {
         }
         Ok(Self {
             child,
+            ended: None,
             stdout,
             unread,
             stderr,
@@ -122,21 +131,27 @@ impl Process {
         Some(line)
     }
 
-    /// How it ended, if it did.
+    /// How it ended, if it did. What it has started ends with it.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+            if self.ended.is_some() {
+                self.forget();
+            }
+        }
+        self.ended
     }
 
     /// How it ended; none when it still runs at the deadline.
     pub(crate) fn wait(&mut self, deadline: Instant) -> Option<ExitStatus> {
         loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                _ => return None,
+            if let Some(status) = self.ended() {
+                return Some(status);
             }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 
@@ -149,11 +164,20 @@ impl Process {
     }
 
     fn end(&mut self) {
+        if self.ended().is_none() {
+            self.forget();
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    /// Kills what is left of its group, for the last time.
+    fn forget(&self) {
         let pid = self.child.id();
         kill_group(pid);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        started().remove(&pid);
+        if let Some(started) = started().as_mut() {
+            started.remove(&pid);
+        }
     }
 }
 

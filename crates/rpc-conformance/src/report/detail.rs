@@ -118,7 +118,10 @@ pub(crate) fn blocks(case: &Played, timeline: &Timeline) -> Vec<(&'static str, V
     }
     if !case.stderr.is_empty() {
         let lines = case.stderr.iter().map(|line| on_one_line(line));
-        blocks.push(("standard error of the peer", lines.collect()));
+        blocks.push((
+            "standard error of the peer, also of cases before",
+            lines.collect(),
+        ));
     }
     blocks
 }

@@ -84,6 +84,9 @@ impl Text {
     fn told(&self, run: &Run, case: &Played) -> Option<String> {
         let all = |case| Some(self.case(run, case));
         let line = |more: &str| Some(format!("{}{more}\n", self.headline(case)));
+        if case.status == Status::Fail && case.counts_against() {
+            return all(case);
+        }
         if let Some((passed, of)) = case.rate() {
             let rate = format!("\n  flaky: passed {passed} of {of}");
             let because = case

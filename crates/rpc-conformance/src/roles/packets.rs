@@ -88,7 +88,7 @@ impl PacketWire {
     pub(crate) fn packet(&mut self, check: &str) -> Outcome<Came> {
         match self.receive() {
             Ok(came) => {
-                self.stage().held(check)?;
+                self.stage().passes(check)?;
                 Ok(came)
             }
             Err(none) => Err(self.no_packet(check, "a packet", None, &none)),
@@ -126,7 +126,7 @@ impl PacketWire {
     ) -> Outcome {
         let stage = self.wire.stage();
         if holds {
-            return stage.held(check);
+            return stage.passes(check);
         }
         let found = format!("{:?}", came.packet);
         Err(stage.fail_with(check, expected, found, expected_bytes, Some(&came.bytes)))
@@ -161,7 +161,7 @@ impl PacketWire {
                     self.came_check(check, false, "the end of the connection", None, &came)?;
                 }
                 Err(NoPacket::Short(Shortfall::Ended(end))) => {
-                    self.stage().held(check)?;
+                    self.stage().passes(check)?;
                     return Ok(end);
                 }
                 Err(none) => {

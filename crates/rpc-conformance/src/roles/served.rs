@@ -94,7 +94,7 @@ impl Listening {
     pub(crate) fn accept(&self, check: &str) -> Outcome<Wire> {
         match Wire::accept(&self.stage, &self.listener, self.as_whom)? {
             Ok(wire) => {
-                self.stage.held(check)?;
+                self.stage.passes(check)?;
                 Ok(wire)
             }
             Err(short) => Err(self.stage.fail(check, "a connection", short)),

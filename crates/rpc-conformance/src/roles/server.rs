@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rpc_proto::codes::{HandshakeCode, RPC_MAGIC};
 use rpc_proto::{
@@ -81,6 +81,7 @@ impl Server {
     /// Sees that the server serves the next client after what was tried before (8.2.3). One that does not
     /// is started again where the suite can do that: what is tried next is not to be blamed for it.
     pub(crate) fn recovered(&self, check: &str) -> Outcome {
+        let began = Instant::now();
         let life = self.running.life();
         // A server that is alive needs a moment.
         let apart = self.apart(self.stage.conditions.step / 5);
@@ -96,6 +97,7 @@ impl Server {
             return Err(failed);
         }
         let again = self.running.again(life);
+        self.stage.extend(began.elapsed());
         again.map_err(|error| Stop::Suite(format!("the server does not come back: {error}")))
     }
 
@@ -163,7 +165,7 @@ impl PacketWire {
         let stage = self.stage();
         let words = format!("the code {expected}");
         match self.wire.read(4) {
-            Ok(bytes) if bytes == expected_bytes => stage.held(check),
+            Ok(bytes) if bytes == expected_bytes => stage.passes(check),
             Ok(bytes) => {
                 let code = i32::from_le_bytes(bytes.as_slice().try_into().unwrap_or_default());
                 let found = HandshakeCode(code).to_string();

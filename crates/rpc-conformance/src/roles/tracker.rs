@@ -204,7 +204,7 @@ impl TrackerWire {
         let text = self.answer_text(check)?;
         match serde_json::from_str(&text) {
             Ok(value) => {
-                stage.held(check)?;
+                stage.passes(check)?;
                 Ok(value)
             }
             Err(error) => Err(stage.fail(check, "JSON", format_args!("{text:?}: {error}"))),
@@ -227,7 +227,7 @@ impl TrackerWire {
             _ => None,
         };
         if holds {
-            return self.wire.stage().held(check);
+            return self.wire.stage().passes(check);
         }
         let in_words: Vec<_> = allowed.iter().map(ToString::to_string).collect();
         let found = reaction.map_or_else(|| text.clone(), |found| found.to_string());
@@ -338,7 +338,7 @@ impl TrackerWire {
     ) -> Outcome {
         let stage = self.wire.stage();
         match found {
-            Ok(found) if found == expected => stage.held(check),
+            Ok(found) if found == expected => stage.passes(check),
             Ok(found) => {
                 let other = "other bytes".to_owned();
                 Err(stage.fail_with(check, words, other, Some(expected), Some(&found)))

@@ -122,8 +122,17 @@ pub fn run(
     let jobs = jobs(&cases, options);
     let total = jobs.len();
     let results: Vec<_> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    let play = |job: &Job| {
+    let disturbed = Mutex::new(Vec::new());
+    let play = |job: &Job, is_alone: bool| {
+        let life = under.life();
         let mut played = tried(&under, job, options, &probed);
+        if !is_alone && under.life() != life && played.status != Status::NotRun {
+            // The peer was started again meanwhile: whose fault that was shows itself when each of them has
+            // it for itself.
+            let mut disturbed = disturbed.lock().unwrap_or_else(PoisonError::into_inner);
+            disturbed.push(*job);
+            return;
+        }
         on_played(&played, total);
         if played.status == Status::Pass {
             played.transcript = Vec::new();
@@ -135,7 +144,12 @@ pub fn run(
     // What disturbs others goes last, and what may spoil the peer at the very end.
     for (order, threads) in [(0, options.jobs.unwrap_or(probed.jobs)), (1, 1), (2, 1)] {
         let jobs: Vec<_> = jobs.iter().filter(|job| turn(job.case) == order).collect();
-        in_parallel(&jobs, threads, &options.stop, &play);
+        in_parallel(&jobs, threads, &options.stop, &|job| {
+            play(job, threads == 1);
+        });
+        let again = std::mem::take(&mut *disturbed.lock().unwrap_or_else(PoisonError::into_inner));
+        let again: Vec<_> = again.iter().collect();
+        in_parallel(&again, 1, &options.stop, &|job| play(job, true));
     }
     let cases = results
         .into_iter()

@@ -99,6 +99,10 @@ impl Under {
             return unplayed(Status::NotRun, &why);
         }
         let (mut outcome, mut stage, mut began) = self.once(case, conditions);
+        if matches!(outcome, Err(Stop::Suite(_))) && stage.has_failed() {
+            // What the suite could not do is what came of that.
+            outcome = Err(Stop::Failed);
+        }
         if matches!(outcome, Err(Stop::Suite(_))) && self.revive(&stage).is_err() {
             if let Some(why) = self.running().and_then(Running::gone) {
                 return unplayed(Status::NotRun, &why);
@@ -183,7 +187,7 @@ impl Under {
     /// Sees that the peer still serves others; if not, that is a check that does not hold, and the peer
     /// is started again.
     fn revive(&self, stage: &Arc<Stage>) -> Outcome {
-        let life = self.running().map(Running::life);
+        let life = self.life();
         let ended = self.running().and_then(Running::ended);
         // On a stage of its own, whose deadline is not used up, and whose checks nobody has to read.
         let apart = Stage::new(stage.case, stage.conditions.clone());
@@ -206,16 +210,23 @@ impl Under {
     }
 
     fn restart(&self) -> Outcome {
-        self.again(self.running().map(Running::life))
+        self.again(self.life())
     }
 
     fn again(&self, life: Option<Life>) -> Outcome {
         match self.running().zip(life) {
+            // After an interrupt nothing else is played.
+            Some((running, _)) if running.is_to_stop() || running.gone().is_some() => Ok(()),
             Some((running, life)) => running
                 .again(life)
                 .map_err(|error| Stop::Suite(format!("the peer does not come back: {error}"))),
             None => Ok(()),
         }
+    }
+
+    /// Which process of the peer it is at this time; none of a client.
+    pub(super) fn life(&self) -> Option<Life> {
+        self.running().map(Running::life)
     }
 
     pub(super) fn running(&self) -> Option<&Running> {

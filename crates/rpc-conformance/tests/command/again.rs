@@ -225,3 +225,32 @@ fn a_recording_has_to_be_one_of_the_peer() {
         expect(&output, 2, "cannot be used with");
     }
 }
+
+#[test]
+fn a_tracker_may_refuse_in_another_way_than_the_recorded_one() {
+    let folder = Folder::new();
+    let talk = |name, kind, hex| {
+        let text = format!(
+            r#"{{"connections": [{{"id": 0, "proto": "tracker"}}],
+            "messages": [{{"i": 0, "conn": 0, "dir": "c2s", "kind": "magic", "hex": "71f20200"}},
+                         {{"i": 1, "conn": 0, "dir": "s2c", "kind": "magic", "hex": "71f20200"}},
+                         {{"i": 2, "conn": 0, "dir": "c2s", "kind": "json", "hex": "040000005b39395d"}},
+                         {{"i": 3, "conn": 0, "dir": "s2c", "kind": "{kind}", "hex": "{hex}"}}]}}"#
+        );
+        folder.file(name, &text)
+    };
+    let reason = talk("reason.json", "json", "080000005b2d312c2278225d");
+    let end = talk("end.json", "close", "");
+    for (answer, status) in [
+        (&b"-1"[..], 0),
+        (b"[-1, \"no\"]", 0),
+        (b"0", 1),
+        (b"[0]", 1),
+    ] {
+        for recorded in [&reason, &end] {
+            let addr = answering(move |_| answer);
+            let output = run(&["tracker", "--addr", &addr, "--replay", recorded]);
+            expect(&output, status, "1 selected");
+        }
+    }
+}

@@ -71,7 +71,7 @@ impl Session {
         match self.packets.receive() {
             Ok(came) => match &came.packet {
                 Packet::Exception { text } => {
-                    self.stage().held(check)?;
+                    self.stage().passes(check)?;
                     Ok(Refused::Exception(text.clone().into_owned()))
                 }
                 Packet::Shutdown => {
@@ -84,7 +84,7 @@ impl Session {
                 }
             },
             Err(NoPacket::Short(Shortfall::Ended(_))) => {
-                self.stage().held(check)?;
+                self.stage().passes(check)?;
                 Ok(Refused::Ended)
             }
             Err(none) => Err(self.packets.no_packet(check, EXPECTED, None, &none)),

@@ -160,7 +160,7 @@ fn expect_refused(mut packets: PacketWire, check: &str) -> Outcome {
             stage.check(check, holds, "the code for a mismatch, or the end", found)?;
             packets.expect_end(check).map(drop)
         }
-        Err(Shortfall::Ended(_)) => stage.held(check),
+        Err(Shortfall::Ended(_)) => stage.passes(check),
         Err(short) => Err(stage.fail(check, "the code for a mismatch, or the end", short)),
     }
 }
@@ -168,7 +168,7 @@ fn expect_refused(mut packets: PacketWire, check: &str) -> Outcome {
 fn expect_ended(mut packets: PacketWire, check: &str) -> Outcome {
     let stage = packets.stage();
     match packets.wire.read(1) {
-        Err(Shortfall::Ended(_)) => stage.held(check),
+        Err(Shortfall::Ended(_)) => stage.passes(check),
         Err(short) => Err(stage.fail(check, "the end of the connection", short)),
         Ok(byte) => Err(stage.fail(check, "the end of the connection", hex::encode(byte))),
     }
@@ -364,7 +364,7 @@ fn expect_options_refused(mut packets: PacketWire, check: &str) -> Outcome {
     match packets.wire.read(4) {
         Ok(code) if code == HandshakeCode::SUCCESS.0.to_le_bytes() => {
             match packets.wire.read_to_end() {
-                Shortfall::Ended(_) => stage.held(check),
+                Shortfall::Ended(_) => stage.passes(check),
                 short => Err(stage.fail(check, "the end behind the server's key", short)),
             }
         }
@@ -373,7 +373,7 @@ fn expect_options_refused(mut packets: PacketWire, check: &str) -> Outcome {
             stage.check(check, holds, EXPECTED, hex::encode(&code))?;
             expect_ended(packets, check)
         }
-        Err(Shortfall::Ended(_)) => stage.held(check),
+        Err(Shortfall::Ended(_)) => stage.passes(check),
         Err(short) => Err(stage.fail(check, EXPECTED, short)),
     }
 }

@@ -113,7 +113,7 @@ fn expect_end(session: &mut Session, check: &str) -> Outcome<Option<String>> {
                 }
             }
             Err(NoPacket::Short(Shortfall::Ended(_))) => {
-                stage.held(check)?;
+                stage.passes(check)?;
                 return Ok(last);
             }
             Err(none) => return Err(stage.fail(check, "the end of the session", none)),
@@ -279,7 +279,7 @@ fn requests_do_not_help(server: &Server) -> Outcome {
         match session.packets.receive() {
             Ok(came) if matches!(came.packet, Packet::Return(_)) => {}
             Ok(_) => return expect_end(&mut session, "ended").map(drop),
-            Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.held("ended"),
+            Err(NoPacket::Short(Shortfall::Ended(_))) => return stage.passes("ended"),
             Err(none) => return Err(session.packets.no_packet("reply", "a packet", None, &none)),
         }
         std::thread::sleep(PAUSE);

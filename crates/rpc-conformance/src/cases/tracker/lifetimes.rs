@@ -186,8 +186,9 @@ fn half_closed_client(tracker: &Tracker) -> Outcome {
     let key = tracker.key("dev");
     let mut half = tracker.asking(&key, 1)?;
     tracker.until_counts("one-waits", &key, 0, 1)?;
-    half.wire.finish();
     let mut next = tracker.asking(&key, 1)?;
+    tracker.until_counts("two-wait", &key, 0, 2)?;
+    half.wire.finish();
     tracker.time_to_notice(&key, 1)?;
     let _server = tracker.device(&key, 9090, "m")?;
     next.expect_grant("the-next-is-served", "m")

@@ -154,7 +154,7 @@ impl Host {
                 Ok(came) if matches!(came.packet, Packet::Shutdown) => self.shut_down = true,
                 Ok(came) => self.serve(&came)?,
                 Err(NoPacket::Short(Shortfall::Ended(_))) => {
-                    return self.served.stage().held("session-ended");
+                    return self.served.stage().passes("session-ended");
                 }
                 Err(none) => {
                     let expected = "the end of the session";

@@ -262,7 +262,7 @@ impl Rig {
             // First whether it is over, so that who connected and ended at once is seen.
             let over = self.over(deadline);
             if let Some(wire) = look(self)? {
-                self.stage.held(check)?;
+                self.stage.passes(check)?;
                 return Ok(wire);
             }
             if let Some(found) = over {
@@ -371,7 +371,7 @@ impl Rig {
         self.read_lines(deadline);
         match self.process.wait(deadline) {
             Some(status) => {
-                self.stage.held(check)?;
+                self.stage.passes(check)?;
                 Ok(status)
             }
             None => {
