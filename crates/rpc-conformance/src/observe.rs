@@ -1,7 +1,7 @@
 //! What two peers said to each other, held against the specification: for peers that the suite cannot
 //! play with, but whose conversation a relay has recorded.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use rpc_proto::codes::{PacketCode, SESSION_TIMEOUT_PREFIX};
 use rpc_proto::packet::{Frame, scan};
@@ -87,8 +87,6 @@ struct Talk {
     waiting: VecDeque<PacketCode>,
     /// How often each handle was given, less how often it was given up.
     handles: HashMap<u64, i64>,
-    /// Who has said something.
-    heard: HashSet<Direction>,
     /// A handle may have been given that is not among them.
     gives_unseen: bool,
     /// Something was said that is no message, or not one of this side: what answers what, and which
@@ -103,7 +101,6 @@ impl Talk {
             dialect: connection.dialect.unwrap_or_default(),
             waiting: VecDeque::new(),
             handles: HashMap::new(),
-            heard: HashSet::new(),
             gives_unseen: false,
             is_lost: false,
         }
@@ -125,19 +122,20 @@ impl Talk {
 
     /// Whether these bytes are the beginning of a message, and no more of it.
     fn is_cut_off(&self, message: &Message) -> bool {
-        let stage = match self.protocol {
-            _ if !self.heard.contains(&message.dir) => Stage::Beginning,
+        let later = match self.protocol {
             Protocol::Tracker => Stage::Frames,
             _ => Stage::Packets,
         };
-        let mut cutter = Cutter::new(message.dir, stage, 0);
-        let mut is_whole = false;
-        cutter.push(&message.bytes, |_| is_whole = true);
-        !is_whole && cutter.take_unknown().is_none() && !cutter.is_between_messages()
+        // A recording may begin later than the connection did.
+        [Stage::Beginning, later].into_iter().any(|stage| {
+            let mut cutter = Cutter::new(message.dir, stage, 0);
+            let mut is_whole = false;
+            cutter.push(&message.bytes, |_| is_whole = true);
+            !is_whole && cutter.take_unknown().is_none() && !cutter.is_between_messages()
+        })
     }
 
     fn heard(&mut self, message: &Message, found: &mut dyn FnMut(&'static str, String)) {
-        self.heard.insert(message.dir);
         match (message.kind, message.dir) {
             (Kind::Json, Direction::C2s) => self.waiting.push_back(PacketCode(0)),
             (Kind::Json, Direction::S2c) if !self.is_lost && self.waiting.pop_front().is_none() => {
