@@ -209,6 +209,12 @@ impl Running {
         self.lock().process.as_mut()?.ended()
     }
 
+    /// How its process ended, if it did. Its connections end a moment before it does.
+    pub(crate) fn ended_lately(&self) -> Option<ExitStatus> {
+        let deadline = Instant::now() + Duration::from_millis(200);
+        self.lock().process.as_mut()?.wait(deadline)
+    }
+
     /// Why there is no peer any more, if it could not be started again.
     pub(crate) fn gone(&self) -> Option<String> {
         self.lock().gone.clone()

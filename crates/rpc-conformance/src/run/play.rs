@@ -188,7 +188,6 @@ impl Under {
     /// is started again.
     fn revive(&self, stage: &Arc<Stage>) -> Outcome {
         let life = self.life();
-        let ended = self.running().and_then(Running::ended);
         // On a stage of its own, whose deadline is not used up, and whose checks nobody has to read.
         let apart = Stage::new(stage.case, stage.conditions.clone());
         let alive = match self {
@@ -199,7 +198,7 @@ impl Under {
         if alive.is_ok() {
             return Ok(());
         }
-        let found = match ended {
+        let found = match self.running().and_then(Running::ended_lately) {
             Some(status) => format!("the process of the peer ended: {status}"),
             None => apart.first_failure(),
         };
