@@ -23,9 +23,11 @@ const LAST_ANSWER: Duration = Duration::from_secs(1);
 
 /// One connection and what its task does with it.
 struct Connection {
+    /// In front of the stream, so that it goes first: a peer that sees the end of its connection finds
+    /// nothing of it in the queues.
+    registered: Registered,
     stream: TcpStream,
     protocol: ServingConnection,
-    registered: Registered,
     message_timeout: Duration,
     /// Until when the message that the peer has begun is to be complete.
     deadline: Option<Instant>,
@@ -70,9 +72,9 @@ impl Connection {
     fn new(stream: TcpStream, peer: Peer, shared: &Arc<Shared>) -> Self {
         let message_timeout = shared.options.message_timeout;
         Self {
+            registered: shared.register(peer),
             stream,
             protocol: ServingConnection::new(shared.options.limits),
-            registered: shared.register(peer),
             message_timeout,
             deadline: after(message_timeout),
             is_server: false,
@@ -234,21 +236,46 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use tokio::net::TcpListener;
 
     use super::*;
     use crate::TrackerOptions;
 
     async fn connection(options: TrackerOptions) -> Connection {
+        accepted(&Arc::new(Shared::new(options))).await.0
+    }
+
+    /// A connection and the end of it that the peer has.
+    async fn accepted(shared: &Arc<Shared>) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let local = listener.local_addr().unwrap();
-        let stream = TcpStream::connect(local).await.unwrap();
-        let remote = stream.local_addr().unwrap();
-        Connection::new(
-            stream,
-            Peer { remote, local },
-            &Arc::new(Shared::new(options)),
-        )
+        let client = TcpStream::connect(local).await.unwrap();
+        let (stream, remote) = listener.accept().await.unwrap();
+        let connection = Connection::new(stream, Peer { remote, local }, shared);
+        (connection, client)
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_left_goes_before_the_peer_sees_its_end() {
+        let shared = Arc::new(Shared::new(TrackerOptions::default()));
+        let (connection, client) = accepted(&shared).await;
+        // Read without the runtime, which does not hear of anything while this thread has the lock.
+        let mut client = client.into_std().unwrap();
+        let mut byte = [0];
+        std::thread::scope(|scope| {
+            let state = shared.lock();
+            scope.spawn(move || drop(connection));
+            std::thread::sleep(Duration::from_millis(100));
+            // The queues cannot be changed yet, so that the connection has to be open.
+            let unread = client.read(&mut byte);
+            drop(state);
+            assert_eq!(unread.unwrap_err().kind(), ErrorKind::WouldBlock);
+        });
+        client.set_nonblocking(false).unwrap();
+        assert_eq!(client.read(&mut byte).unwrap(), 0);
+        assert_eq!(shared.connections(), 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Debug)]
-struct State {
+pub(super) struct State {
     queues: Queues,
     outboxes: HashMap<ConnectionId, Arc<Outbox>>,
 }
@@ -66,7 +66,7 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
