@@ -95,9 +95,9 @@ pub use constructor::SessionConstructor;
 pub use element::Element;
 pub use error::{RemoteError, SessionError};
 pub use local::{
-    Arg, Exception, FileFunction, FromArg, Functions, IntoFunction, IntoReturn, LocalFunction,
-    LocalModule, LocalObject, LocalOptions, LocalTensor, LocalValue, NewFile, WorkDir,
-    test_functions,
+    Arg, Backend, Callable, CompiledModule, DeviceMemory, Exception, FileFunction, FromArg,
+    Functions, IntoFunction, IntoReturn, LocalFunction, LocalModule, LocalObject, LocalOptions,
+    LocalTensor, LocalValue, NewFile, WorkDir, test_functions,
 };
 pub use options::SessionOptions;
 pub use serving::{ServeError, ServeOptions};

@@ -1,10 +1,13 @@
 //! Memory that tensors share.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
-use super::Exception;
+use rpc_proto::{Device, DeviceType};
+
+use super::host::{HostMemory, no_memory};
+use super::{DeviceMemory, Exception};
 
 /// Some memory, under an address that nothing else in this process ever has.
 ///
@@ -12,9 +15,7 @@ use super::Exception;
 /// up, so that one that is stale or made up hits nothing.
 pub(crate) struct Buffer {
     address: u64,
-    nbytes: usize,
-    /// Words, so that elements of every type are aligned.
-    words: RwLock<Box<[u64]>>,
+    memory: Box<dyn DeviceMemory>,
     charge: Option<Charge>,
 }
 
@@ -24,30 +25,39 @@ const PAGE: u64 = 4096;
 static NEXT_ADDRESS: AtomicU64 = AtomicU64::new(1 << 32);
 
 impl Buffer {
-    /// Memory full of zeros. The system provides it page by page when it is used.
-    pub(crate) fn zeroed(nbytes: u64, charge: Option<Charge>) -> Result<Arc<Self>, Exception> {
-        let none = || {
-            Exception::new(
-                "MemoryError",
-                format!("there are no {nbytes} bytes of memory"),
-            )
-        };
-        let len = usize::try_from(nbytes).map_err(|_| none())?;
-        let words = bytemuck::try_zeroed_slice_box(len.div_ceil(8)).map_err(|()| none())?;
+    pub(crate) fn new(
+        memory: Box<dyn DeviceMemory>,
+        charge: Option<Charge>,
+    ) -> Result<Arc<Self>, Exception> {
+        let nbytes = memory.nbytes() as u64;
         Ok(Arc::new(Self {
-            address: fresh_address(nbytes).ok_or_else(none)?,
-            nbytes: len,
-            words: RwLock::new(words),
+            address: fresh_address(nbytes).ok_or_else(|| no_memory(nbytes))?,
+            memory,
             charge,
         }))
+    }
+
+    /// Memory of this process, full of zeros.
+    pub(crate) fn zeroed(nbytes: u64) -> Result<Arc<Self>, Exception> {
+        Self::new(Box::new(HostMemory::zeroed(nbytes, 0)?), None)
     }
 
     pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
+    pub(crate) fn memory(&self) -> &dyn DeviceMemory {
+        &*self.memory
+    }
+
     pub(crate) fn nbytes(&self) -> usize {
-        self.nbytes
+        self.memory.nbytes()
+    }
+
+    /// Is it memory of this device? That of all processors is one.
+    pub(crate) fn is_of(&self, device: Device) -> bool {
+        let own = self.memory.device();
+        own == device || [own, device].map(|d| d.device_type) == [DeviceType::CPU; 2]
     }
 
     /// Does it count towards the memory of a session until it is freed?
@@ -56,16 +66,35 @@ impl Buffer {
     }
 
     /// Lends bytes for reading. `reader` must not touch another buffer, which may be this one.
-    pub(crate) fn read<R>(&self, range: Range<usize>, reader: impl FnOnce(&[u8]) -> R) -> R {
-        let words = self.words.read().unwrap_or_else(PoisonError::into_inner);
-        reader(&bytemuck::cast_slice(&words)[range])
+    pub(crate) fn read<R>(
+        &self,
+        range: Range<usize>,
+        reader: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, Exception> {
+        let mut reader = Some(reader);
+        let mut result = None;
+        let mut once = |bytes: &[u8]| result = reader.take().map(|reader| reader(bytes));
+        self.memory.read(range, &mut once)?;
+        result.ok_or_else(not_lent)
     }
 
-    /// Lends bytes for writing. `writer` must not touch another buffer, which may be this one.
-    pub(crate) fn write<R>(&self, range: Range<usize>, writer: impl FnOnce(&mut [u8]) -> R) -> R {
-        let mut words = self.words.write().unwrap_or_else(PoisonError::into_inner);
-        writer(&mut bytemuck::cast_slice_mut(&mut words)[range])
+    /// Lends bytes for writing: all of them are written. `writer` must not touch another buffer, which may
+    /// be this one.
+    pub(crate) fn write<R>(
+        &self,
+        range: Range<usize>,
+        writer: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R, Exception> {
+        let mut writer = Some(writer);
+        let mut result = None;
+        let mut once = |bytes: &mut [u8]| result = writer.take().map(|writer| writer(bytes));
+        self.memory.write(range, &mut once)?;
+        result.ok_or_else(not_lent)
     }
+}
+
+fn not_lent() -> Exception {
+    Exception::runtime("the backend did not lend the memory")
 }
 
 fn fresh_address(nbytes: u64) -> Option<u64> {
@@ -84,32 +113,39 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Can nobody but the session that made this span reach the memory? The two owners are its
-    /// allocation, or the handle of its tensor, and the span.
+    /// May the memory be held while a client is waited for? It may if it is the memory itself, and nobody
+    /// but the session that made this span can reach it. The two owners are its allocation, or the handle
+    /// of its tensor, and the span.
     #[cfg(feature = "sync")]
     pub(crate) fn is_private(&self) -> bool {
-        Arc::strong_count(&self.buffer) <= 2
+        self.is_host() && Arc::strong_count(&self.buffer) <= 2
+    }
+
+    /// Is what is lent the memory itself?
+    pub(crate) fn is_host(&self) -> bool {
+        self.buffer.memory.is_host()
     }
 
     /// Copies to a span of the same length, which may be anywhere in the same buffer as well.
-    pub(crate) fn copy_to(&self, target: &Self) {
+    pub(crate) fn copy_to(&self, target: &Self) -> Result<(), Exception> {
         let from = &self.buffer;
         let to = &target.buffer;
-        if Arc::ptr_eq(from, to) {
-            to.write(0..to.nbytes, |bytes| {
-                bytes.copy_within(self.range.clone(), target.range.start);
-            });
+        if Arc::ptr_eq(from, to) || !self.is_host() || !target.is_host() {
+            let bytes = from.read(self.range.clone(), <[u8]>::to_vec)?;
+            to.write(target.range.clone(), |target| {
+                target.copy_from_slice(&bytes)
+            })
         } else if from.address < to.address {
             // Two locks are always taken in one order, that of the addresses.
             from.read(self.range.clone(), |source| {
                 to.write(target.range.clone(), |target| {
-                    target.copy_from_slice(source);
-                });
-            });
+                    target.copy_from_slice(source)
+                })
+            })?
         } else {
             to.write(target.range.clone(), |target| {
-                from.read(self.range.clone(), |source| target.copy_from_slice(source));
-            });
+                from.read(self.range.clone(), |source| target.copy_from_slice(source))
+            })?
         }
     }
 }
@@ -174,18 +210,10 @@ mod tests {
     fn addresses_are_never_the_same_and_never_touch() {
         let mut last = 0;
         for nbytes in [0, 1, 4095, 4096, 4097, 0] {
-            let buffer = Buffer::zeroed(nbytes, None).unwrap();
+            let buffer = Buffer::zeroed(nbytes).unwrap();
             assert_eq!(buffer.address() % PAGE, 0);
             assert!(buffer.address() > last);
             last = buffer.address() + nbytes;
-        }
-    }
-
-    #[test]
-    fn memory_that_there_is_not_is_an_exception() {
-        for nbytes in [u64::MAX, u64::MAX - 4096, u64::MAX / 2, 1 << 60] {
-            let error = Buffer::zeroed(nbytes, None).err().unwrap();
-            assert_eq!(error.kind(), "MemoryError");
         }
     }
 
@@ -204,27 +232,29 @@ mod tests {
 
     #[test]
     fn copies_overlap_in_both_directions() {
-        let buffer = Buffer::zeroed(10, None).unwrap();
-        buffer.write(0..10, |bytes| bytes.copy_from_slice(b"0123456789"));
+        let buffer = Buffer::zeroed(10).unwrap();
+        let write = |bytes: &mut [u8]| bytes.copy_from_slice(b"0123456789");
+        buffer.write(0..10, write).unwrap();
+        let all = || buffer.read(0..10, <[u8]>::to_vec).unwrap();
         let span = |range| Span {
             buffer: Arc::clone(&buffer),
             range,
         };
-        span(0..6).copy_to(&span(2..8));
-        assert_eq!(buffer.read(0..10, <[u8]>::to_vec), b"0101234589");
-        span(2..8).copy_to(&span(1..7));
-        assert_eq!(buffer.read(0..10, <[u8]>::to_vec), b"0012345589");
+        span(0..6).copy_to(&span(2..8)).unwrap();
+        assert_eq!(all(), b"0101234589");
+        span(2..8).copy_to(&span(1..7)).unwrap();
+        assert_eq!(all(), b"0012345589");
     }
 
     #[test]
     fn copies_in_both_directions_at_once_end() {
         let [a, b] = [(); 2].map(|()| Span {
-            buffer: Buffer::zeroed(1 << 12, None).unwrap(),
+            buffer: Buffer::zeroed(1 << 12).unwrap(),
             range: 0..1 << 12,
         });
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..1000).for_each(|_| a.copy_to(&b)));
-            scope.spawn(|| (0..1000).for_each(|_| b.copy_to(&a)));
+            scope.spawn(|| (0..1000).for_each(|_| a.copy_to(&b).unwrap()));
+            scope.spawn(|| (0..1000).for_each(|_| b.copy_to(&a).unwrap()));
         });
     }
 }

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,9 +18,26 @@ use super::{Arg, Exception, FromArg, LocalValue, args};
 /// );
 /// ```
 #[derive(Clone)]
-pub struct LocalFunction(Arc<Named<Body>>);
+pub struct LocalFunction(Arc<Named<dyn Callable>>);
 
-type Body = dyn Fn(&[Arg<'_>]) -> Result<LocalValue, Exception> + Send + Sync;
+/// What a [`LocalFunction`] does when it is called: any closure that takes packed arguments, or a function
+/// of a [`Backend`](crate::Backend) that wants to recognise it as its own.
+pub trait Callable: Any + Send + Sync {
+    /// Does it.
+    ///
+    /// # Errors
+    /// It takes other arguments, or fails.
+    fn call(&self, args: &[Arg<'_>]) -> Result<LocalValue, Exception>;
+}
+
+impl<F> Callable for F
+where
+    F: Fn(&[Arg<'_>]) -> Result<LocalValue, Exception> + Send + Sync + 'static,
+{
+    fn call(&self, args: &[Arg<'_>]) -> Result<LocalValue, Exception> {
+        self(args)
+    }
+}
 
 struct Named<F: ?Sized> {
     name: Arc<str>,
@@ -46,8 +64,21 @@ impl LocalFunction {
         name: &str,
         body: impl Fn(&[Arg<'_>]) -> Result<LocalValue, Exception> + Send + Sync + 'static,
     ) -> Self {
+        Self::of(name, body)
+    }
+
+    /// A function that is called by what it is made of.
+    #[must_use]
+    pub fn of(name: &str, body: impl Callable) -> Self {
         let name = name.into();
         Self(Arc::new(Named { name, body }))
+    }
+
+    /// What it is made of, if that is of this type.
+    #[must_use]
+    pub fn downcast_ref<T: Callable>(&self) -> Option<&T> {
+        let body: &dyn Any = &self.0.body;
+        body.downcast_ref()
     }
 
     /// The name under which it was made.
@@ -70,7 +101,7 @@ impl LocalFunction {
     /// # Errors
     /// It takes other arguments, or fails.
     pub fn call_with(&self, args: &[Arg<'_>]) -> Result<LocalValue, Exception> {
-        (self.0.body)(args)
+        self.0.body.call(args)
     }
 }
 

@@ -88,6 +88,10 @@ impl Functions {
         self.global.keys().map(String::as_str)
     }
 
+    pub(super) fn has_no_system_lib(&self) -> bool {
+        self.system_lib.is_empty()
+    }
+
     /// The system library. Each call gives a module of its own, so that what one client imports into
     /// it is not seen by the next.
     #[must_use]

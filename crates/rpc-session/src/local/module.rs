@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,9 @@ use super::{Exception, IntoFunction, LocalFunction};
 /// let math = LocalModule::new().with("add", |x: i64, y: i64| x + y);
 /// let app = LocalModule::new();
 /// app.import(&math).unwrap();
-/// assert!(app.get_function("add", false).is_none());
-/// assert!(app.get_function("add", true).is_some());
+/// assert!(app.get_function("add", false)?.is_none());
+/// assert!(app.get_function("add", true)?.is_some());
+/// # Ok::<(), rpc_session::Exception>(())
 /// ```
 #[derive(Clone)]
 pub struct LocalModule(Arc<Inner>);
@@ -21,7 +23,27 @@ pub struct LocalModule(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     functions: Arc<BTreeMap<String, LocalFunction>>,
+    compiled: Option<Box<dyn CompiledModule>>,
     imports: Mutex<Vec<LocalModule>>,
+}
+
+/// A module of a [`Backend`](crate::Backend).
+pub trait CompiledModule: Any + Send + Sync {
+    /// The function of that name, if `query_imports` then also from the modules that this one imports.
+    ///
+    /// # Errors
+    /// The backend failed.
+    fn get_function(
+        &self,
+        name: &str,
+        query_imports: bool,
+    ) -> Result<Option<LocalFunction>, Exception>;
+
+    /// Imports another module.
+    ///
+    /// # Errors
+    /// It is a module of another backend, or the two would import each other.
+    fn import(&self, module: &dyn CompiledModule) -> Result<(), Exception>;
 }
 
 /// Held by whoever imports, so that two imports at once make no circle.
@@ -35,8 +57,27 @@ impl LocalModule {
     }
 
     pub(super) fn of(functions: Arc<BTreeMap<String, LocalFunction>>) -> Self {
-        let imports = Mutex::default();
-        Self(Arc::new(Inner { functions, imports }))
+        Self(Arc::new(Inner {
+            functions,
+            imports: Mutex::default(),
+            compiled: None,
+        }))
+    }
+
+    /// A module of a backend.
+    #[must_use]
+    pub fn compiled(module: impl CompiledModule) -> Self {
+        Self(Arc::new(Inner {
+            functions: Arc::default(),
+            imports: Mutex::default(),
+            compiled: Some(Box::new(module)),
+        }))
+    }
+
+    /// What it is, if it is a module of a backend.
+    #[must_use]
+    pub fn as_compiled(&self) -> Option<&dyn CompiledModule> {
+        self.0.compiled.as_deref()
     }
 
     /// A module with the functions of this one, and one more.
@@ -46,27 +87,50 @@ impl LocalModule {
         let function = LocalFunction::new(name, function);
         Arc::make_mut(&mut functions).insert(name.to_owned(), function);
         let imports = Mutex::new(self.imports().clone());
-        Self(Arc::new(Inner { functions, imports }))
+        Self(Arc::new(Inner {
+            functions,
+            imports,
+            compiled: None,
+        }))
     }
 
     /// The function of that name, if `query_imports` then also from the modules that this one imports.
-    #[must_use]
-    pub fn get_function(&self, name: &str, query_imports: bool) -> Option<LocalFunction> {
-        let mut found = None;
+    ///
+    /// # Errors
+    /// A backend that has one of these modules failed.
+    pub fn get_function(
+        &self,
+        name: &str,
+        query_imports: bool,
+    ) -> Result<Option<LocalFunction>, Exception> {
+        let mut found = Ok(None);
         self.search(|module| {
-            found = module.0.functions.get(name).cloned();
-            found.is_some() || !query_imports
+            found = match &module.0.compiled {
+                Some(compiled) => compiled.get_function(name, query_imports),
+                None => Ok(module.0.functions.get(name).cloned()),
+            };
+            !matches!(found, Ok(None)) || !query_imports
         });
         found
     }
 
-    /// Imports a module.
+    /// Imports a module. One of a backend imports others of it alone.
     ///
     /// # Errors
-    /// That module is this one, or imports it, or more than 1024 modules would hang together.
+    /// That module is this one, or imports it, or more than 1024 modules would hang together; or the backend
+    /// refuses.
     pub fn import(&self, module: &Self) -> Result<(), Exception> {
         /// Modules that a client let go of live on in those that import them.
         const MOST: usize = 1024;
+        if let Some(own) = self.as_compiled() {
+            return match module.as_compiled() {
+                Some(compiled) => own.import(compiled),
+                None => Err(Exception::new(
+                    "TypeError",
+                    "a compiled module cannot import functions in Rust",
+                )),
+            };
+        }
         let _alone = IMPORTING.lock().unwrap_or_else(PoisonError::into_inner);
         if module.search(|imported| Arc::ptr_eq(&imported.0, &self.0)) {
             return Err(Exception::new(
@@ -143,9 +207,13 @@ impl Drop for Inner {
 
 impl fmt::Debug for LocalModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LocalModule")
-            .field(&self.0.functions.keys())
-            .finish()
+        match &self.0.compiled {
+            Some(_) => f.write_str("LocalModule(compiled)"),
+            None => f
+                .debug_tuple("LocalModule")
+                .field(&self.0.functions.keys())
+                .finish(),
+        }
     }
 }
 
@@ -158,7 +226,7 @@ mod tests {
     }
 
     fn answer(module: &LocalModule, name: &str) -> Option<i64> {
-        let function = module.get_function(name, true)?;
+        let function = module.get_function(name, true).unwrap()?;
         function.call(&[]).unwrap().get::<i64>().ok()
     }
 

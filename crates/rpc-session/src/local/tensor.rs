@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rpc_proto::{DataType, Device, Shape, TensorView};
 
-use super::Exception;
 use super::buffer::{Buffer, Span};
+use super::{DeviceMemory, Exception};
 use crate::Element;
 
 /// A tensor in this process's memory: dense, in row-major order. A clone is the same memory, and so may
@@ -41,7 +41,7 @@ impl LocalTensor {
     pub fn zeros(shape: &[i64], dtype: DataType) -> Result<Self, Exception> {
         let shape = Shape::from(shape);
         let nbytes = shape.nbytes(dtype).ok_or_else(|| no_size(&shape, dtype))?;
-        let buffer = Buffer::zeroed(nbytes, None)?;
+        let buffer = Buffer::zeroed(nbytes)?;
         let range = 0..buffer.nbytes();
         let span = Span { buffer, range };
         Ok(Self::new(span, Device::cpu(0), dtype, shape))
@@ -55,6 +55,39 @@ impl LocalTensor {
         let tensor = Self::zeros(shape, T::DTYPE)?;
         tensor.write(elements)?;
         Ok(tensor)
+    }
+
+    /// A tensor in memory that a backend or a function has, `byte_offset` bytes behind its start.
+    ///
+    /// # Errors
+    /// No tensor has such a shape, or it is not inside the memory.
+    pub fn in_memory(
+        memory: Box<dyn DeviceMemory>,
+        byte_offset: u64,
+        shape: &[i64],
+        dtype: DataType,
+    ) -> Result<Self, Exception> {
+        let shape = Shape::from(shape);
+        let nbytes = shape.nbytes(dtype).ok_or_else(|| no_size(&shape, dtype))?;
+        let device = memory.device();
+        let buffer = Buffer::new(memory, None)?;
+        let end = byte_offset.checked_add(nbytes);
+        let end = end.and_then(|end| usize::try_from(end).ok());
+        let Some(end) = end.filter(|&end| end <= buffer.nbytes()) else {
+            return Err(Exception::new(
+                "ValueError",
+                format!(
+                    "{nbytes} bytes at offset {byte_offset} are not inside a memory of {} bytes",
+                    buffer.nbytes()
+                ),
+            ));
+        };
+        let start = end - usize::try_from(nbytes).unwrap_or(end);
+        let span = Span {
+            buffer,
+            range: start..end,
+        };
+        Ok(Self::new(span, device, dtype, shape))
     }
 
     /// The span is as long as dtype and shape say.
@@ -112,7 +145,7 @@ impl LocalTensor {
         self.check::<T>()?;
         let range = self.span.range.clone();
         let read = |bytes: &[u8]| bytemuck::allocation::pod_collect_to_vec(bytes);
-        Ok(self.span.buffer.read(range, read))
+        self.span.buffer.read(range, read)
     }
 
     /// Replaces all elements.
@@ -141,7 +174,7 @@ impl LocalTensor {
     /// They are not all inside the tensor.
     pub fn read_bytes(&self, range: Range<usize>) -> Result<Vec<u8>, Exception> {
         let range = self.inside(range)?;
-        Ok(self.span.buffer.read(range, <[u8]>::to_vec))
+        self.span.buffer.read(range, <[u8]>::to_vec)
     }
 
     /// Replaces the bytes from `start` on.
@@ -152,11 +185,39 @@ impl LocalTensor {
         let range = self.inside(start..start.saturating_add(bytes.len()))?;
         self.span
             .buffer
-            .write(range, |target| target.copy_from_slice(bytes));
-        Ok(())
+            .write(range, |target| target.copy_from_slice(bytes))
     }
 
-    /// The memory that this is a tensor of.
+    /// Copies all bytes into another tensor of as many, which may share the memory.
+    ///
+    /// # Errors
+    /// That one has another number of bytes.
+    pub fn copy_to(&self, target: &Self) -> Result<(), Exception> {
+        if self.nbytes() != target.nbytes() {
+            return Err(Exception::new(
+                "ValueError",
+                format!(
+                    "a tensor of {} bytes cannot be copied into one of {}",
+                    self.nbytes(),
+                    target.nbytes()
+                ),
+            ));
+        }
+        self.span.copy_to(&target.span)
+    }
+
+    /// The memory that it is a tensor of; see [`LocalTensor::byte_offset`].
+    #[must_use]
+    pub fn memory(&self) -> &dyn DeviceMemory {
+        self.span.buffer.memory()
+    }
+
+    /// A number that the memory alone has in this process.
+    #[must_use]
+    pub fn memory_id(&self) -> u64 {
+        self.span.buffer.address()
+    }
+
     pub(super) fn buffer(&self) -> &Arc<Buffer> {
         &self.span.buffer
     }

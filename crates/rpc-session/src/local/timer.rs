@@ -51,7 +51,7 @@ pub(super) fn evaluators(name: &str, functions: &Functions) -> LocalFunction {
                 )));
             }
             let function = match module {
-                Some(module) => module.get_function(name, true),
+                Some(module) => module.get_function(name, true)?,
                 None => functions.get(name),
             };
             let evaluator = Evaluator {

@@ -2,16 +2,19 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rpc_proto::{BulkKind, DataType, Device, DeviceAttr, OwnedValue, TensorView, Value};
 
+#[super::super::only_async]
+use super::super::WriteExt as _;
 use super::super::payload::{PIECE, ended_early, read_piece};
 use super::super::{DynRead, DynWrite, bisync, dyn_trait};
 use super::constructor::Construct;
 use super::files::call_file_function;
 use super::session::{BulkArgument, CallResult, Session};
 use crate::local::{Callee, Span, State};
-use crate::{Exception, Functions, LocalOptions, LocalValue, WorkDir};
+use crate::{Backend, Exception, Functions, LocalOptions, LocalValue, WorkDir};
 
 /// A session whose functions are Rust functions, and whose device `cpu` is this process's memory.
 ///
@@ -19,7 +22,6 @@ use crate::{Exception, Functions, LocalOptions, LocalValue, WorkDir};
 /// twin, too. Where they take long, serve each session on a thread of its own.
 pub struct LocalSession {
     state: State,
-    files: Option<WorkDir>,
 }
 
 impl LocalSession {
@@ -27,9 +29,15 @@ impl LocalSession {
     #[must_use]
     pub fn new(functions: &Functions, files: Option<WorkDir>, options: LocalOptions) -> Self {
         Self {
-            state: State::new(functions, files.is_some(), options),
-            files,
+            state: State::new(functions, files, options),
         }
+    }
+
+    /// What it runs on, in place of the processor and functions in Rust alone.
+    #[must_use]
+    pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.state.set_backend(backend);
+        self
     }
 
     /// How many handles the client holds now.
@@ -49,7 +57,8 @@ impl std::fmt::Debug for LocalSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LocalSession")
             .field("usage", &self.state.usage())
-            .field("files", &self.files)
+            .field("files", &self.state.files())
+            .field("backend", &self.state.backend().description())
             .finish()
     }
 }
@@ -68,11 +77,12 @@ impl std::fmt::Debug for LocalSession {
 /// # }
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LocalSessions {
     functions: Functions,
     files: Option<WorkDir>,
     options: LocalOptions,
+    backend: Option<Arc<dyn Backend>>,
 }
 
 impl LocalSessions {
@@ -83,7 +93,27 @@ impl LocalSessions {
             functions,
             files,
             options,
+            backend: None,
         }
+    }
+
+    /// What they run on, in place of the processor and functions in Rust alone.
+    #[must_use]
+    pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.backend = Some(backend);
+        self
+    }
+}
+
+impl std::fmt::Debug for LocalSessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let backend = self.backend.as_ref().map(|backend| backend.description());
+        f.debug_struct("LocalSessions")
+            .field("functions", &self.functions)
+            .field("files", &self.files)
+            .field("options", &self.options)
+            .field("backend", &backend)
+            .finish()
     }
 }
 
@@ -98,7 +128,11 @@ impl Construct for LocalSessions {
             ));
         }
         let (files, options) = (self.files.clone(), self.options.clone());
-        Ok(Box::new(LocalSession::new(&self.functions, files, options)))
+        let session = LocalSession::new(&self.functions, files, options);
+        Ok(Box::new(match &self.backend {
+            Some(backend) => session.with_backend(Arc::clone(backend)),
+            None => session,
+        }))
     }
 }
 
@@ -115,7 +149,7 @@ impl Session for LocalSession {
         args: &[Value<'_>],
         bulk: Option<BulkArgument<'_>>,
     ) -> Result<CallResult, Exception> {
-        let function = match (self.state.callee(function)?, &self.files) {
+        let function = match (self.state.callee(function)?, self.state.files()) {
             (Callee::Function(function), _) => function,
             (Callee::File(function), Some(files)) => {
                 return call_file_function(function, files, args, bulk).await;
@@ -150,9 +184,9 @@ impl Session for LocalSession {
         device: Device,
         nbytes: u64,
         alignment: u64,
-        _dtype: DataType,
+        dtype: DataType,
     ) -> Result<u64, Exception> {
-        self.state.allocate(device, nbytes, alignment)
+        self.state.allocate(device, nbytes, alignment, dtype)
     }
 
     async fn allocate_tensor(
@@ -176,7 +210,7 @@ impl Session for LocalSession {
         let span = self.state.span(tensor, nbytes)?;
         let mut left = span.range.clone();
         while !left.is_empty() {
-            match receive_some(&span, next_piece(&left), data).await {
+            match receive_some(&span, next_piece(&left), data).await? {
                 Ok(0) => return Err(ended_early(nbytes).into()),
                 Ok(count) => left.start += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -195,7 +229,7 @@ impl Session for LocalSession {
         let span = self.state.span(tensor, nbytes)?;
         let mut left = span.range.clone();
         while !left.is_empty() {
-            match send_some(&span, next_piece(&left), target).await {
+            match send_some(&span, next_piece(&left), target).await? {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
                 Ok(count) => left.start += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -215,27 +249,27 @@ impl Session for LocalSession {
     }
 
     async fn set_device(&mut self, device: Device) -> Result<(), Exception> {
-        State::check_device(device)
+        self.state.backend().set_device(device)
     }
 
     async fn create_stream(&mut self, device: Device) -> Result<u64, Exception> {
-        State::check_device(device).map(|()| 0)
+        self.state.backend().create_stream(device)
     }
 
     async fn free_stream(&mut self, device: Device, stream: u64) -> Result<(), Exception> {
-        State::check_stream(device, stream)
+        self.state.backend().free_stream(device, stream)
     }
 
     async fn set_stream(&mut self, device: Device, stream: u64) -> Result<(), Exception> {
-        State::check_stream(device, stream)
+        self.state.backend().set_stream(device, stream)
     }
 
     async fn current_stream(&mut self, device: Device) -> Result<u64, Exception> {
-        State::check_device(device).map(|()| 0)
+        self.state.backend().current_stream(device)
     }
 
     async fn sync_stream(&mut self, device: Device, stream: u64) -> Result<(), Exception> {
-        State::check_stream(device, stream)
+        self.state.backend().sync_stream(device, stream)
     }
 
     async fn shutdown(&mut self) {
@@ -249,61 +283,103 @@ fn next_piece(left: &Range<usize>) -> Range<usize> {
     left.start..left.end.min(left.start + MOST)
 }
 
-/// Reads from the connection right into the memory. The memory is not locked while it waits.
+/// Reads from the connection right into the memory, which is not locked while it waits; or by way of a
+/// piece if it is not this machine's.
 #[super::super::only_async]
 async fn receive_some(
     span: &Span,
     range: Range<usize>,
     data: &mut DynRead<'_>,
-) -> io::Result<usize> {
-    std::future::poll_fn(|context| {
-        span.buffer.write(range.clone(), |bytes| {
+) -> Result<io::Result<usize>, Exception> {
+    if !span.is_host() {
+        return receive_piece(span, range, data).await;
+    }
+    let read = std::future::poll_fn(|context| {
+        let read = span.buffer.write(range.clone(), |bytes| {
             let mut target = tokio::io::ReadBuf::new(bytes);
             let read = std::pin::Pin::new(&mut *data).poll_read(context, &mut target);
             read.map_ok(|()| target.filled().len())
-        })
-    })
-    .await
+        });
+        match read {
+            Ok(read) => read.map(Ok),
+            Err(error) => std::task::Poll::Ready(Err(error)),
+        }
+    });
+    read.await
 }
 
-/// Reads from the connection right into the memory, or by way of a piece if others use the memory too:
-/// they must not wait for this client.
+/// Reads from the connection right into the memory; or by way of a piece if others use the memory too (they
+/// must not wait for this client), or it is not this machine's.
 #[super::super::only_sync]
-fn receive_some(span: &Span, range: Range<usize>, data: &mut DynRead<'_>) -> io::Result<usize> {
-    if span.is_private() {
-        return span.buffer.write(range, |bytes| data.read(bytes));
+fn receive_some(
+    span: &Span,
+    range: Range<usize>,
+    data: &mut DynRead<'_>,
+) -> Result<io::Result<usize>, Exception> {
+    if !span.is_private() {
+        return receive_piece(span, range, data);
     }
-    let mut piece = vec![0; range.len().min(PIECE)];
-    let count = data.read(&mut piece)?;
-    let came = range.start..range.start + count;
-    span.buffer
-        .write(came, |bytes| bytes.copy_from_slice(&piece[..count]));
-    Ok(count)
+    span.buffer.write(range, |bytes| data.read(bytes))
 }
 
-/// Writes from the memory right to the connection. The memory is not locked while it waits.
+#[bisync]
+async fn receive_piece(
+    span: &Span,
+    range: Range<usize>,
+    data: &mut DynRead<'_>,
+) -> Result<io::Result<usize>, Exception> {
+    let mut piece = vec![0; range.len().min(PIECE)];
+    let count = read_piece(data, &mut piece).await?;
+    let came = range.start..range.start + count;
+    let copy = |bytes: &mut [u8]| bytes.copy_from_slice(&piece[..count]);
+    span.buffer.write(came, copy)?;
+    Ok(Ok(count))
+}
+
+/// Writes from the memory right to the connection, which is not locked while it waits; or by way of a piece
+/// if it is not this machine's.
 #[super::super::only_async]
 async fn send_some(
     span: &Span,
     range: Range<usize>,
     target: &mut DynWrite<'_>,
-) -> io::Result<usize> {
-    std::future::poll_fn(|context| {
+) -> Result<io::Result<usize>, Exception> {
+    if !span.is_host() {
+        return send_piece(span, range, target).await;
+    }
+    let written = std::future::poll_fn(|context| {
         let write = |bytes: &[u8]| std::pin::Pin::new(&mut *target).poll_write(context, bytes);
-        span.buffer.read(range.clone(), write)
-    })
-    .await
+        match span.buffer.read(range.clone(), write) {
+            Ok(written) => written.map(Ok),
+            Err(error) => std::task::Poll::Ready(Err(error)),
+        }
+    });
+    written.await
 }
 
-/// Writes from the memory right to the connection, or by way of a piece if others use the memory too.
+/// Writes from the memory right to the connection; or by way of a piece if others use the memory too, or it
+/// is not this machine's.
 #[super::super::only_sync]
-fn send_some(span: &Span, range: Range<usize>, target: &mut DynWrite<'_>) -> io::Result<usize> {
-    if span.is_private() {
-        return span.buffer.read(range, |bytes| target.write(bytes));
+fn send_some(
+    span: &Span,
+    range: Range<usize>,
+    target: &mut DynWrite<'_>,
+) -> Result<io::Result<usize>, Exception> {
+    if !span.is_private() {
+        return send_piece(span, range, target);
     }
+    span.buffer.read(range, |bytes| target.write(bytes))
+}
+
+#[bisync]
+async fn send_piece(
+    span: &Span,
+    range: Range<usize>,
+    target: &mut DynWrite<'_>,
+) -> Result<io::Result<usize>, Exception> {
     let part = range.start..range.end.min(range.start + PIECE);
-    let piece = span.buffer.read(part, <[u8]>::to_vec);
-    target.write(&piece)
+    let piece = span.buffer.read(part, <[u8]>::to_vec)?;
+    Ok(target.write_all(&piece).await.map(|()| piece.len()))
 }
 
 /// A large argument as a value.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use crate::local::Exception;
+use rpc_proto::Device;
+
 use crate::local::buffer::{Budget, Buffer, Charge, Span};
+use crate::local::{DeviceMemory, Exception};
 
 /// The memory of one session: what the client allocated, and that of the tensors that it holds.
 pub(super) struct Memory {
@@ -39,8 +41,12 @@ impl Memory {
         self.regions.len()
     }
 
-    /// The address of fresh memory.
-    pub(super) fn allocate(&mut self, nbytes: u64) -> Result<u64, Exception> {
+    /// The address of fresh memory, which `allocate` gets after `nbytes` bytes were found to be allowed.
+    pub(super) fn allocate(
+        &mut self,
+        nbytes: u64,
+        allocate: impl FnOnce() -> Result<Box<dyn DeviceMemory>, Exception>,
+    ) -> Result<u64, Exception> {
         if self.allocations >= self.limit {
             return Err(Exception::runtime(format!(
                 "the session has {} allocations, which is its limit; free some",
@@ -48,7 +54,7 @@ impl Memory {
             )));
         }
         let charge = self.budget.charge(nbytes)?;
-        let buffer = Buffer::zeroed(nbytes, Some(charge))?;
+        let buffer = Buffer::new(allocate()?, Some(charge))?;
         let address = buffer.address();
         let region = Region {
             buffer: Arc::downgrade(&buffer),
@@ -116,7 +122,13 @@ impl Memory {
     }
 
     /// The `nbytes` bytes that begin `offset` bytes behind `data`, which is anywhere in a buffer.
-    pub(super) fn span(&self, data: u64, offset: u64, nbytes: u64) -> Result<Span, Exception> {
+    pub(super) fn span(
+        &self,
+        device: Device,
+        data: u64,
+        offset: u64,
+        nbytes: u64,
+    ) -> Result<Span, Exception> {
         let below = self.regions.range(..=data).next_back();
         let found = below.and_then(|(&address, region)| {
             let before = usize::try_from(data - address).ok()?;
@@ -129,6 +141,15 @@ impl Memory {
                 format!("no memory of this session is at address {data:#x}"),
             ));
         };
+        if !buffer.is_of(device) {
+            return Err(Exception::new(
+                "ValueError",
+                format!(
+                    "the memory at address {data:#x} is of {}, not of {device}",
+                    buffer.memory().device()
+                ),
+            ));
+        }
         let range = || {
             let start = usize::try_from(offset).ok()?.checked_add(before)?;
             let end = usize::try_from(nbytes).ok()?.checked_add(start)?;

@@ -1,6 +1,5 @@
 //! What a local session knows of its client, and what it does for it without waiting for anything.
 
-mod device;
 mod handles;
 mod memory;
 
@@ -8,12 +7,14 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rpc_proto::{Device, DeviceAttr, OwnedValue, Returned, TensorView, Value};
+use rpc_proto::{DataType, Device, DeviceAttr, OwnedValue, Returned, TensorView, Value};
 
 use super::buffer::{Budget, Buffer, Charge, Span};
+use super::host::Host;
+use super::server::Server;
 use super::{
-    Arg, Exception, FileFunction, Functions, LocalFunction, LocalModule, LocalOptions, LocalTensor,
-    LocalValue, server, tensor,
+    Arg, Backend, Exception, FileFunction, Functions, LocalFunction, LocalModule, LocalOptions,
+    LocalTensor, LocalValue, WorkDir, tensor,
 };
 use handles::{Handles, Held, wrong_kind};
 use memory::Memory;
@@ -22,7 +23,8 @@ use memory::Memory;
 pub(crate) struct State {
     functions: Functions,
     system_lib: LocalModule,
-    has_files: bool,
+    files: Option<WorkDir>,
+    backend: Arc<dyn Backend>,
     handles: Handles,
     memory: Memory,
     budget: Arc<Budget>,
@@ -46,17 +48,34 @@ pub(crate) struct Usage {
 }
 
 impl State {
-    pub(crate) fn new(functions: &Functions, has_files: bool, options: LocalOptions) -> Self {
+    pub(crate) fn new(
+        functions: &Functions,
+        files: Option<WorkDir>,
+        options: LocalOptions,
+    ) -> Self {
         let budget = Budget::new(options.memory);
         Self {
             functions: functions.clone(),
             system_lib: functions.system_lib(),
-            has_files,
+            files,
+            backend: Arc::new(Host),
             handles: Handles::new(options.handles),
             memory: Memory::new(&budget, options.handles),
             budget,
             options,
         }
+    }
+
+    pub(crate) fn set_backend(&mut self, backend: Arc<dyn Backend>) {
+        self.backend = backend;
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    pub(crate) fn files(&self) -> Option<&WorkDir> {
+        self.files.as_ref()
     }
 
     pub(crate) fn usage(&self) -> Usage {
@@ -68,14 +87,22 @@ impl State {
     }
 
     pub(crate) fn get_function(&mut self, name: &str) -> Result<Option<u64>, Exception> {
-        let of_files = || FileFunction::named(name).filter(|_| self.has_files);
-        let function = self
+        let server = Server {
+            functions: &self.functions,
+            system_lib: &self.system_lib,
+            backend: &*self.backend,
+            options: &self.options,
+        };
+        let of_files = || FileFunction::named(name).filter(|_| self.files.is_some());
+        let own = self
             .functions
             .get(name)
-            .or_else(|| server::function(name, &self.functions, &self.system_lib, &self.options));
-        let held = match function.map(Held::Function).or(of_files().map(Held::File)) {
-            Some(held) => held,
-            None => return Ok(None),
+            .or_else(|| server.function(name))
+            .map(Held::Function)
+            .or_else(|| of_files().map(Held::File));
+        let of_backend = || self.backend.function(name, self.files.as_ref());
+        let Some(held) = own.or_else(|| of_backend().map(Held::Function)) else {
+            return Ok(None);
         };
         self.handles.insert(held).map(Some)
     }
@@ -124,7 +151,12 @@ impl State {
     }
 
     pub(crate) fn attr(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
-        device::attr(device, attr, self.options.memory)
+        let value = self.backend.attr(device, attr)?;
+        let most = i64::try_from(self.options.memory).unwrap_or(i64::MAX);
+        Ok(match (attr, value) {
+            (DeviceAttr::TOTAL_GLOBAL_MEMORY, Value::Int(bytes)) => Value::Int(bytes.min(most)),
+            (_, value) => value,
+        })
     }
 
     pub(crate) fn allocate(
@@ -132,16 +164,18 @@ impl State {
         device: Device,
         nbytes: u64,
         alignment: u64,
+        dtype: DataType,
     ) -> Result<u64, Exception> {
         const PAGE: u64 = 4096;
-        device::check(device)?;
+        self.backend.check_device(device)?;
         if alignment > PAGE || alignment > 0 && !alignment.is_power_of_two() {
             return Err(Exception::new(
                 "ValueError",
                 format!("expected a power of two up to {PAGE} as the alignment, found {alignment}"),
             ));
         }
-        self.memory.allocate(nbytes)
+        let allocate = || self.backend.allocate(device, nbytes, alignment, dtype);
+        self.memory.allocate(nbytes, allocate)
     }
 
     pub(crate) fn allocate_tensor(
@@ -149,21 +183,13 @@ impl State {
         view: &TensorView,
         scope: Option<&str>,
     ) -> Result<u64, Exception> {
-        device::check(view.device)?;
-        match scope {
-            None | Some("" | "global") => self.memory.allocate(size(view)?),
-            Some(other) => Err(Exception::new(
-                "ValueError",
-                format!(
-                    "{} has no memory scope {other:?}, only \"global\"",
-                    view.device
-                ),
-            )),
-        }
+        self.backend.check_device(view.device)?;
+        let allocate = || self.backend.allocate_tensor(view, scope);
+        self.memory.allocate(size(view)?, allocate)
     }
 
     pub(crate) fn free_data(&mut self, device: Device, data: u64) -> Result<(), Exception> {
-        device::check(device)?;
+        self.backend.check_device(device)?;
         match data {
             0 => Ok(()),
             data => self.memory.free(data),
@@ -172,7 +198,7 @@ impl State {
 
     /// Where to copy `nbytes` bytes to or from. A copy may be a part of a larger one.
     pub(crate) fn span(&self, view: &TensorView, nbytes: u64) -> Result<Span, Exception> {
-        device::check(view.device)?;
+        self.backend.check_device(view.device)?;
         let size = size(view)?;
         if nbytes > size {
             return Err(Exception::new(
@@ -189,29 +215,8 @@ impl State {
         to: &TensorView,
         stream: u64,
     ) -> Result<(), Exception> {
-        device::check_stream(from.device, stream)?;
-        device::check(to.device)?;
-        let (source, target) = (self.whole(from)?, self.whole(to)?);
-        if source.range.len() != target.range.len() {
-            return Err(Exception::new(
-                "ValueError",
-                format!(
-                    "a tensor of {} bytes cannot be copied into one of {}",
-                    source.range.len(),
-                    target.range.len()
-                ),
-            ));
-        }
-        source.copy_to(&target);
-        Ok(())
-    }
-
-    pub(crate) fn check_device(device: Device) -> Result<(), Exception> {
-        device::check(device)
-    }
-
-    pub(crate) fn check_stream(device: Device, stream: u64) -> Result<(), Exception> {
-        device::check_stream(device, stream)
+        let (from, to) = (self.tensor(from)?, self.tensor(to)?);
+        self.backend.copy(&from, &to, stream)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -224,17 +229,27 @@ impl State {
     fn find(&self, view: &TensorView, nbytes: u64) -> Result<Span, Exception> {
         if nbytes == 0 && view.data == 0 {
             // Nothing needs no memory.
-            let buffer = Buffer::zeroed(0, None)?;
+            let buffer = Buffer::zeroed(0)?;
             return Ok(Span {
                 buffer,
                 range: 0..0,
             });
         }
-        self.memory.span(view.data, view.byte_offset, nbytes)
+        let TensorView {
+            device,
+            data,
+            byte_offset,
+            ..
+        } = *view;
+        self.memory.span(device, data, byte_offset, nbytes)
     }
 
-    fn whole(&self, view: &TensorView) -> Result<Span, Exception> {
-        self.find(view, size(view)?)
+    /// The whole of what a client says is a tensor.
+    fn tensor(&self, view: &TensorView) -> Result<LocalTensor, Exception> {
+        self.backend.check_device(view.device)?;
+        let span = self.find(view, size(view)?)?;
+        let shape = view.shape.clone();
+        Ok(LocalTensor::new(span, view.device, view.dtype, shape))
     }
 
     fn arg<'a>(&self, value: &'a Value<'_>) -> Result<Arg<'a>, Exception> {
@@ -248,12 +263,7 @@ impl State {
             Value::Device(device) => Arg::Device(*device),
             Value::Str(text) => Arg::Str(text),
             Value::Bytes(bytes) => Arg::Bytes(bytes),
-            Value::Tensor(view) => {
-                device::check(view.device)?;
-                let span = self.whole(view)?;
-                let shape = view.shape.clone();
-                Arg::Tensor(LocalTensor::new(span, view.device, view.dtype, shape))
-            }
+            Value::Tensor(view) => Arg::Tensor(self.tensor(view)?),
             Value::Function(handle) => {
                 self.held(*handle, "a function", |arg| matches!(arg, Arg::Function(_)))?
             }

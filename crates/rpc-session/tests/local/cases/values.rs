@@ -49,6 +49,7 @@ async fn handles_are_echoed_as_handles_of_their_kind() {
         .add("from", |module: LocalModule, name: &str| {
             module
                 .get_function(name, false)
+                .unwrap()
                 .map(|function| function.call(&[]))
                 .transpose()
         });
