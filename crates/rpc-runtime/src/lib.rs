@@ -21,6 +21,7 @@ mod error;
 mod find;
 mod function;
 mod library;
+mod link;
 mod object;
 mod value;
 
@@ -28,5 +29,6 @@ pub use error::Error;
 pub use find::{Libraries, NotFound, Place, VARIABLE, find};
 pub use function::Function;
 pub use library::{LoadError, Runtime};
+pub use link::{LinkError, Linker};
 pub use object::Object;
 pub use value::{Arg, Value};
