@@ -24,7 +24,6 @@ pub(crate) mod index {
     pub(crate) const STR: i32 = 65;
     pub(crate) const BYTES: i32 = 66;
     pub(crate) const FUNCTION: i32 = 68;
-    pub(crate) const SHAPE: i32 = 69;
     pub(crate) const TENSOR: i32 = 70;
     pub(crate) const MODULE: i32 = 73;
 }
@@ -88,14 +87,6 @@ pub(crate) struct ErrorCell {
     pub(crate) backtrace: ByteArray,
 }
 
-/// What stands behind the header of a shape.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ShapeCell {
-    pub(crate) data: *const i64,
-    pub(crate) len: usize,
-}
-
 /// A tensor, as DLPack has it; it stands behind the header of a tensor object, too.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +147,7 @@ pub(crate) struct Symbols {
         unsafe extern "C" fn(*mut c_void, SafeCall, Option<Deleter>, *mut Handle) -> c_int,
     pub(crate) new_str: unsafe extern "C" fn(*const ByteArray, *mut Any) -> c_int,
     pub(crate) new_bytes: unsafe extern "C" fn(*const ByteArray, *mut Any) -> c_int,
+    pub(crate) current_stream: unsafe extern "C" fn(i32, i32) -> *mut c_void,
 }
 
 const _: () = {

@@ -8,6 +8,7 @@ use crate::abi::Any;
 use crate::error::Error;
 use crate::library::{Runtime, symbols};
 use crate::object::Object;
+use crate::tensor::Lease;
 use crate::value::{Arg, Packed, Value};
 
 /// A function of the runtime, of a module, or of this program.
@@ -42,7 +43,7 @@ impl Function {
             unsafe { (symbols().call)(self.0.as_raw(), views.as_mut_ptr(), count, &mut result) };
         match status {
             // SAFETY: as above.
-            0 => Ok(unsafe { Value::from_owned(result) }),
+            0 => unsafe { Value::from_owned(result) },
             _ => Err(Error::take()),
         }
     }
@@ -111,11 +112,13 @@ unsafe extern "C" fn call_body(
     };
     // What unwinds must not leave this function, whose caller knows nothing of it.
     let called = catch_unwind(AssertUnwindSafe(|| {
+        // It ends when this returns, and with it the use of tensors that are lent for the call.
+        let lease = Lease::default();
         // SAFETY: arguments are values of the runtime, which are there during the call.
-        let args: Vec<_> = args
+        let args = args
             .iter()
-            .map(|arg| unsafe { Value::from_view(arg) })
-            .collect();
+            .map(|arg| unsafe { Value::from_view(arg, &lease) });
+        let args = args.collect::<Result<Vec<_>, _>>()?;
         body(&args)?.into_owned()
     }));
     let called = called.unwrap_or_else(|panic| {

@@ -17,18 +17,22 @@
 //! ```
 
 mod abi;
+mod backend;
 mod error;
 mod find;
 mod function;
 mod library;
 mod link;
 mod object;
+mod tensor;
 mod value;
 
+pub use backend::TvmBackend;
 pub use error::Error;
 pub use find::{Libraries, NotFound, Place, VARIABLE, find};
 pub use function::Function;
 pub use library::{LoadError, Runtime};
 pub use link::{LinkError, Linker};
 pub use object::Object;
+pub use tensor::{Memory, Tensor, TensorView};
 pub use value::{Arg, Value};

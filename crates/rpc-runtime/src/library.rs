@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use rpc_proto::Device;
 
 use crate::abi::{ByteArray, Symbols, Version};
 use crate::find::{Libraries, NotFound, Place, find};
@@ -92,6 +93,28 @@ impl Runtime {
         Ok(Self(()))
     }
 
+    /// The runtime that something of which is at hand.
+    pub(crate) fn of_process() -> Self {
+        Self(())
+    }
+
+    /// The global function of this name, which every runtime has.
+    pub(crate) fn named(self, name: &str) -> Result<Function, Error> {
+        let missing = || {
+            Error::new(
+                "RuntimeError",
+                format!("the runtime has no function {name}"),
+            )
+        };
+        self.function(name).ok_or_else(missing)
+    }
+
+    /// The current stream of a device.
+    pub(crate) fn current_stream(self, device: Device) -> u64 {
+        // SAFETY: any numbers may be given.
+        (unsafe { (symbols().current_stream)(device.device_type.0, device.id) }) as u64
+    }
+
     /// The libraries that were loaded.
     #[must_use]
     pub fn libraries(self) -> &'static Libraries {
@@ -175,6 +198,7 @@ fn load(libraries: &Libraries) -> Result<Symbols, LoadError> {
         new_function: symbol!(b"TVMFFIFunctionCreate"),
         new_str: symbol!(b"TVMFFIStringFromByteArray"),
         new_bytes: symbol!(b"TVMFFIBytesFromByteArray"),
+        current_stream: symbol!(b"TVMFFIEnvGetStream"),
     };
     let mut version = Version::default();
     // SAFETY: it writes three numbers to where there is room for them.

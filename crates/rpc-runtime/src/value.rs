@@ -4,10 +4,11 @@ use std::ffi::{CStr, c_char};
 
 use rpc_proto::{DataType, Device, DeviceType, TypeCode};
 
-use crate::abi::{Any, ByteArray, index};
+use crate::abi::{Any, ByteArray, DlTensor, index};
 use crate::error::Error;
 use crate::library::symbols;
 use crate::object::{Object, bytes_of};
+use crate::tensor::{Lease, Tensor, TensorView};
 
 /// An argument of a function.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,9 @@ pub enum Arg<'a> {
     Str(&'a str),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// An object: a function, a module, a tensor or another one.
+    /// A tensor that is lent for the call.
+    Tensor(&'a TensorView<'a>),
+    /// An object: a function, a module or another one.
     Object(&'a Object),
 }
 
@@ -57,7 +60,9 @@ pub enum Value {
     Str(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// An object: a function, a module, a tensor or another one.
+    /// A tensor.
+    Tensor(Tensor),
+    /// An object: a function, a module or another one.
     Object(Object),
 }
 
@@ -124,6 +129,7 @@ impl<'a> Packed<'a> {
                 Arg::DataType(value) => Any::new(index::DATA_TYPE, data_type_bits(value)),
                 Arg::Device(value) => Any::new(index::DEVICE, device_bits(value)),
                 Arg::Object(object) => Any::new(object.type_index(), object.as_raw() as u64),
+                Arg::Tensor(view) => Any::new(index::TENSOR_VIEW, view.as_raw() as u64),
                 Arg::Str(text) => packed.text(text)?,
                 Arg::Bytes(_) => {
                     let array: *const ByteArray = &raw const packed.arrays[next_bytes];
@@ -161,35 +167,36 @@ impl Value {
     ///
     /// # Safety
     /// The runtime has made it, and the caller owns it and gives it away.
-    pub(crate) unsafe fn from_owned(any: Any) -> Self {
+    pub(crate) unsafe fn from_owned(any: Any) -> Result<Self, Error> {
         if any.index >= index::OBJECT {
             // SAFETY: values of these kinds are references, and this one is given away by the caller.
             let object = unsafe { Object::from_raw(any.bits as *mut _) };
-            return object.map_or(Self::None, Self::of_object);
+            return object.map_or(Ok(Self::None), Self::of_object);
         }
-        // SAFETY: the caller's word.
-        unsafe { Self::from_view(&any) }
+        // SAFETY: the caller's word. What is owned and no object points to nothing.
+        unsafe { Self::from_view(&any, &Lease::default()) }
     }
 
-    /// A copy of a value that stays another's; of an object, another reference.
+    /// A copy of a value that stays another's; of an object, another reference. A tensor that is lent can be
+    /// used until `lease` ends.
     ///
     /// # Safety
-    /// The runtime has made it, and what it points to is there.
-    pub(crate) unsafe fn from_view(any: &Any) -> Self {
+    /// The runtime has made it, and what it points to is there; a tensor until the lease ends.
+    pub(crate) unsafe fn from_view(any: &Any, lease: &Lease) -> Result<Self, Error> {
         if any.index >= index::OBJECT {
             let mut owned = Any::NONE;
             // SAFETY: `any` is a value of the runtime, and `owned` a place for one.
             return match unsafe { (symbols().to_owned)(any, &mut owned) } {
                 // SAFETY: it was just made for us, and is an object as the view was.
                 0 => unsafe { Self::from_owned(owned) },
-                _ => Self::None,
+                _ => Err(Error::take()),
             };
         }
         let small = || {
             let len = any.small_len.min(7) as usize;
             any.bits.to_ne_bytes()[..len].to_vec()
         };
-        match any.index {
+        Ok(match any.index {
             index::INT => Self::Int(any.bits.cast_signed()),
             index::BOOL => Self::Bool(any.bits != 0),
             index::FLOAT => Self::Float(f64::from_bits(any.bits)),
@@ -208,8 +215,13 @@ impl Value {
                 let bytes = unsafe { bytes_of(&*(any.bits as *const ByteArray)) };
                 Self::Bytes(bytes.to_vec())
             }
+            index::TENSOR_VIEW if any.bits != 0 => {
+                // SAFETY: it points to a tensor, which is there as long as the caller says.
+                let tensor = unsafe { Tensor::lent(&*(any.bits as *const DlTensor), lease) };
+                Self::Tensor(tensor?)
+            }
             _ => Self::None,
-        }
+        })
     }
 
     /// The value as the runtime takes it, which owns it from then on.
@@ -223,18 +235,23 @@ impl Value {
             Self::DataType(value) => Any::new(index::DATA_TYPE, data_type_bits(value)),
             Self::Device(value) => Any::new(index::DEVICE, device_bits(value)),
             Self::Object(object) => Any::new(object.type_index(), object.into_raw() as u64),
+            Self::Tensor(tensor) => {
+                let object = tensor.into_object()?;
+                Any::new(object.type_index(), object.into_raw() as u64)
+            }
             Self::Str(text) => return made(symbols().new_str, text.as_bytes()),
             Self::Bytes(bytes) => return made(symbols().new_bytes, &bytes),
         };
         Ok(view)
     }
 
-    fn of_object(object: Object) -> Self {
-        match (object.type_index(), object.bytes()) {
+    fn of_object(object: Object) -> Result<Self, Error> {
+        Ok(match (object.type_index(), object.bytes()) {
             (index::STR, Some(text)) => Self::Str(String::from_utf8_lossy(text).into_owned()),
             (index::BYTES, Some(bytes)) => Self::Bytes(bytes.to_vec()),
+            (index::TENSOR, _) => Self::Tensor(Tensor::of_object(object)?),
             _ => Self::Object(object),
-        }
+        })
     }
 }
 

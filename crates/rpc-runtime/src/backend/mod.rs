@@ -1,0 +1,288 @@
+//! What a local session runs on where there is a runtime: its devices, its functions and its modules.
+
+mod call;
+mod memory;
+mod module;
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rpc_proto::{DataType, Device, DeviceAttr, DeviceType, OwnedValue, Shape, TensorView, Value};
+use rpc_session::{
+    Backend, DeviceMemory, Exception, Functions, LocalFunction, LocalTensor, WorkDir,
+};
+use tracing::debug;
+
+use crate::error::Error;
+use crate::function::Function;
+use crate::library::Runtime;
+use crate::{Arg, Tensor};
+use memory::Allocated;
+
+/// TVM's runtime, as what local sessions run on.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use rpc_runtime::{Place, Runtime, TvmBackend};
+/// use rpc_session::blocking::LocalSessions;
+/// use rpc_session::{Functions, LocalOptions, WorkDir};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::load(&Place::Auto)?;
+/// let backend = TvmBackend::new(runtime)?;
+/// let files = Some(WorkDir::temporary()?);
+/// let sessions = LocalSessions::new(Functions::new(), files, LocalOptions::default())
+///     .with_backend(Arc::new(backend));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TvmBackend {
+    runtime: Runtime,
+    shape: Function,
+    allocate: Function,
+    copy: Function,
+    attr: Function,
+    create_stream: Function,
+    free_stream: Function,
+    set_stream: Function,
+    sync_stream: Function,
+    /// The streams that were created: the type and the number of the device, and the stream.
+    streams: Mutex<HashSet<(i32, i32, u64)>>,
+}
+
+impl TvmBackend {
+    /// The runtime as a backend.
+    ///
+    /// # Errors
+    /// It is one that has not all that is needed.
+    pub fn new(runtime: Runtime) -> Result<Self, Error> {
+        let named = |name| runtime.named(name);
+        Ok(Self {
+            runtime,
+            shape: named("ffi.Shape")?,
+            allocate: named("runtime.TVMTensorAllocWithScope")?,
+            copy: named("runtime.TVMTensorCopyFromTo")?,
+            attr: named("runtime.GetDeviceAttr")?,
+            create_stream: named("runtime.Device_StreamCreate")?,
+            free_stream: named("runtime.Device_StreamFree")?,
+            set_stream: named("runtime.Device_SetStream")?,
+            sync_stream: named("runtime.Device_StreamSync")?,
+            streams: Mutex::default(),
+        })
+    }
+
+    /// Makes functions in Rust global ones of the runtime, so that modules find them by their names. A
+    /// function that the runtime has under the same name stays.
+    ///
+    /// # Errors
+    /// The runtime has no memory for them.
+    pub fn register(&self, functions: &Functions) -> Result<(), Error> {
+        for name in functions.names() {
+            let Some(function) = functions.get(name) else {
+                continue;
+            };
+            let function = call::to_function(self.runtime, &function)?;
+            if let Err(error) = self.runtime.register(name, &function, false) {
+                debug!(name, %error, "the runtime keeps its own");
+            }
+        }
+        Ok(())
+    }
+
+    fn tensor(
+        &self,
+        device: Device,
+        shape: &[i64],
+        dtype: DataType,
+        scope: Option<&str>,
+    ) -> Result<Tensor, Exception> {
+        let sizes: Vec<_> = shape.iter().map(|&size| Arg::Int(size)).collect();
+        let crate::Value::Object(shape) = self.shape.call(&sizes).map_err(exception)? else {
+            return Err(Exception::runtime("the runtime made no shape of sizes"));
+        };
+        let scope = scope.map_or(Arg::None, Arg::Str);
+        let args = [
+            Arg::Object(&shape),
+            Arg::DataType(dtype),
+            Arg::Device(device),
+            scope,
+        ];
+        match self.allocate.call(&args).map_err(exception)? {
+            crate::Value::Tensor(tensor) => Ok(tensor),
+            other => Err(Exception::runtime(format!(
+                "the runtime made {other:?} in place of a tensor"
+            ))),
+        }
+    }
+
+    fn on_stream(&self, device: Device, stream: u64, action: &Function) -> Result<(), Exception> {
+        self.check_stream(device, stream)?;
+        let args = [Arg::Device(device), Arg::Int(stream.cast_signed())];
+        action.call(&args).map(drop).map_err(exception)
+    }
+
+    fn check_stream(&self, device: Device, stream: u64) -> Result<(), Exception> {
+        self.check_device(device)?;
+        if stream == 0 || self.streams().contains(&of_device(device, stream)) {
+            return Ok(());
+        }
+        Err(Exception::new(
+            "ValueError",
+            format!("{device} has no stream {stream:#x}"),
+        ))
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashSet<(i32, i32, u64)>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
+        let args = [device.device_type.0, device.id, attr.0].map(|number| Arg::Int(number.into()));
+        Ok(match self.attr.call(&args).map_err(exception)? {
+            crate::Value::Int(value) => Value::Int(value),
+            crate::Value::Bool(value) => Value::Int(value.into()),
+            crate::Value::Str(text) => Value::from(text),
+            crate::Value::None => Value::None,
+            // What else there is has no form on the wire that clients know.
+            other => Value::from(format!("{other:?}")),
+        })
+    }
+}
+
+fn of_device(device: Device, stream: u64) -> (i32, i32, u64) {
+    (device.device_type.0, device.id, stream)
+}
+
+/// What the runtime says is wrong, for the client; where, for the log.
+fn exception(error: Error) -> Exception {
+    debug!(
+        kind = error.kind,
+        backtrace = error.backtrace,
+        "the runtime failed"
+    );
+    Exception::new(error.kind, error.message)
+}
+
+impl From<Exception> for Error {
+    fn from(exception: Exception) -> Self {
+        Self::new(exception.kind(), exception.message())
+    }
+}
+
+impl Backend for TvmBackend {
+    fn description(&self) -> String {
+        let path = &self.runtime.libraries().runtime;
+        format!("the TVM runtime {}", path.display())
+    }
+
+    fn function(&self, name: &str, files: Option<&WorkDir>) -> Option<LocalFunction> {
+        // The runtime has such functions too, whose files are not those of the session.
+        if name.starts_with("tvm.rpc.server.") {
+            return module::function(self.runtime, name, files?);
+        }
+        let function = self.runtime.function(name)?;
+        Some(call::of_function(name, function))
+    }
+
+    fn check_device(&self, device: Device) -> Result<(), Exception> {
+        if device.device_type == DeviceType::CPU
+            || self.ask(device, DeviceAttr::EXIST)? == Value::Int(1)
+        {
+            return Ok(());
+        }
+        Err(match device.device_type.name() {
+            // Clients of the reference know these words.
+            Some(name) => Exception::runtime(format!(
+                "Device API {name} is not enabled: no {device} here"
+            )),
+            None => Exception::runtime(format!("unknown device type {}", device.device_type.0)),
+        })
+    }
+
+    fn attr(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
+        if attr != DeviceAttr::EXIST {
+            self.check_device(device)?;
+        }
+        self.ask(device, attr)
+    }
+
+    fn allocate(
+        &self,
+        device: Device,
+        nbytes: u64,
+        alignment: u64,
+        _: DataType,
+    ) -> Result<Box<dyn DeviceMemory>, Exception> {
+        let whole = nbytes.saturating_add(Allocated::more_for(alignment));
+        let shape = [i64::try_from(whole).unwrap_or(i64::MAX)];
+        let tensor = self.tensor(device, &shape, DataType::UINT8, None)?;
+        Ok(Box::new(Allocated::aligned(&tensor, nbytes, alignment)?))
+    }
+
+    fn allocate_tensor(
+        &self,
+        view: &TensorView,
+        scope: Option<&str>,
+    ) -> Result<Box<dyn DeviceMemory>, Exception> {
+        let tensor = self.tensor(view.device, &view.shape, view.dtype, scope)?;
+        Ok(Box::new(Allocated::whole(&tensor)))
+    }
+
+    fn copy(&self, from: &LocalTensor, to: &LocalTensor, stream: u64) -> Result<(), Exception> {
+        self.check_stream(from.device(), stream)?;
+        if from.memory().is_host() && to.memory().is_host() {
+            return from.copy_to(to);
+        }
+        let bytes = |tensor: &LocalTensor| rpc_session::Arg::Tensor(tensor.clone());
+        call::call(self.runtime, &self.copy, &[bytes(from), bytes(to)])?;
+        // The copy is done when this returns.
+        for device in [from.device(), to.device()] {
+            self.on_stream(device, 0, &self.sync_stream)?;
+        }
+        Ok(())
+    }
+
+    fn create_stream(&self, device: Device) -> Result<u64, Exception> {
+        self.check_device(device)?;
+        let created = self.create_stream.call(&[Arg::Device(device)]);
+        let stream = match created.map_err(exception)? {
+            crate::Value::Int(stream) => stream.cast_unsigned(),
+            crate::Value::Pointer(stream) => stream,
+            other => return Err(Exception::runtime(format!("{other:?} is no stream"))),
+        };
+        self.streams().insert(of_device(device, stream));
+        Ok(stream)
+    }
+
+    fn free_stream(&self, device: Device, stream: u64) -> Result<(), Exception> {
+        self.check_stream(device, stream)?;
+        if stream == 0 {
+            return Ok(());
+        }
+        self.on_stream(device, stream, &self.free_stream)?;
+        self.streams().remove(&of_device(device, stream));
+        Ok(())
+    }
+
+    fn set_stream(&self, device: Device, stream: u64) -> Result<(), Exception> {
+        self.on_stream(device, stream, &self.set_stream)
+    }
+
+    fn current_stream(&self, device: Device) -> Result<u64, Exception> {
+        self.check_device(device)?;
+        Ok(self.runtime.current_stream(device))
+    }
+
+    fn sync_stream(&self, device: Device, stream: u64) -> Result<(), Exception> {
+        self.on_stream(device, stream, &self.sync_stream)
+    }
+}
+
+/// The sizes of a tensor that a session has.
+fn local_tensor(tensor: &Tensor) -> Result<LocalTensor, Exception> {
+    let memory = Box::new(Allocated::whole(tensor));
+    let shape = Shape::from(tensor.shape());
+    LocalTensor::in_memory(memory, tensor.byte_offset(), &shape, tensor.dtype())
+}
