@@ -18,6 +18,8 @@ pub enum Place {
 /// The two libraries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Libraries {
+    /// The folder in which they were found: [`Place::Folder`] finds them there again.
+    pub folder: PathBuf,
     /// `libtvm_ffi`: objects, functions, errors.
     pub ffi: PathBuf,
     /// `libtvm_runtime`: devices, tensors, modules.
@@ -62,10 +64,12 @@ pub fn find(place: &Place) -> Result<Libraries, NotFound> {
 /// The libraries beside each other in a folder, or as site-packages has them.
 fn within(folder: &Path) -> Option<Libraries> {
     let here = Libraries {
+        folder: folder.to_owned(),
         ffi: folder.join(file_name("tvm_ffi")),
         runtime: folder.join(file_name("tvm_runtime")),
     };
     let packages = Libraries {
+        folder: folder.to_owned(),
         ffi: folder.join("tvm_ffi/lib").join(file_name("tvm_ffi")),
         runtime: folder.join("tvm/lib").join(file_name("tvm_runtime")),
     };

@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+#[cfg(not(unix))]
+use libloading::Library;
+#[cfg(unix)]
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use rpc_proto::Device;
 
@@ -165,7 +168,11 @@ impl Runtime {
 /// Opens a library, and lets those that come later find what is in it.
 fn open(path: &std::path::Path) -> Result<Library, LoadError> {
     // SAFETY: what a library does when it is loaded is its own business; whoever names it trusts it.
+    #[cfg(unix)]
     let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
+    // SAFETY: as above.
+    #[cfg(not(unix))]
+    let opened = unsafe { Library::new(path) };
     opened.map_err(|source| LoadError::Library {
         path: path.to_owned(),
         source,

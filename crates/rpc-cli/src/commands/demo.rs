@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::farm::{Farm, KEY};
 use crate::report::{Seconds, TimingReport};
-use crate::served::ServedArgs;
+use crate::served::{RuntimeArgs, ServedArgs};
 use crate::{progress, stdio};
 
 /// What the embedded server runs.
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     /// Print a JSON document at the end, instead of each step as it happens
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
 }
 
 /// What was done. As JSON, times are in seconds.
@@ -67,7 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let step = Steps {
         silent: arguments.json,
     };
-    let farm = Farm::start(&ServedArgs::demo())?;
+    let farm = Farm::start(&ServedArgs::demo(arguments.runtime.clone()))?;
     step.say("tracker", farm.tracker())?;
     step.say("server", format_args!("{}, {BACKEND}", farm.server()))?;
     let tracker = TrackerClient::new(farm.tracker().clone());
