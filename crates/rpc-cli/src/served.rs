@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use rpc_runtime::{NotFound, Place, Runtime, TvmBackend, find};
 use rpc_server::{SessionContext, WorkerCommand};
@@ -19,7 +19,7 @@ pub(crate) struct ServedArgs {
     /// Add the functions that tests of clients call: rpc.test.addone, testing.echo and others
     #[arg(long)]
     pub(crate) test_functions: bool,
-    /// Memory that a session may take, in MiB
+    /// Memory that the tensors of a session may take, in MiB; its process may take 1 GiB more
     #[arg(long, value_name = "MIB", default_value = "8192")]
     pub(crate) memory: u32,
     #[command(flatten)]
@@ -68,6 +68,27 @@ impl FromStr for RuntimeArg {
 }
 
 impl RuntimeArgs {
+    /// What runs the functions of sessions, in words.
+    pub(crate) fn backend(&self) -> Result<String, NotFound> {
+        Ok(match self.find()? {
+            Some(folder) => format!("the TVM runtime in {}", folder.display()),
+            None => "functions in Rust, without a TVM runtime".to_owned(),
+        })
+    }
+
+    /// There is a runtime.
+    pub(crate) fn require(&self, what_for: &str) -> Result<()> {
+        if let RuntimeArg::Auto = self.runtime {
+            find(&Place::Auto).with_context(|| format!("{what_for} needs TVM's runtime"))?;
+        }
+        let is_there = self.find()?.is_some();
+        ensure!(
+            is_there,
+            "{what_for} needs TVM's runtime, and --runtime is none"
+        );
+        Ok(())
+    }
+
     /// The folder of the libraries, if there is a runtime.
     ///
     /// # Errors
@@ -90,6 +111,17 @@ impl RuntimeArgs {
 }
 
 impl ServedArgs {
+    /// Bytes that the process of a session may take.
+    pub(crate) fn process_memory(&self) -> u64 {
+        /// For what is not a tensor: the stacks of threads, and what functions need meanwhile.
+        const MORE: u64 = 1 << 30;
+        self.nbytes() + MORE
+    }
+
+    fn nbytes(&self) -> u64 {
+        u64::from(self.memory) << 20
+    }
+
     /// What the demo calls.
     pub(crate) fn demo(runtime: RuntimeArgs) -> Self {
         Self {
@@ -126,27 +158,40 @@ pub(crate) fn worker(served: &ServedArgs) -> Result<WorkerCommand> {
     Ok(command)
 }
 
-/// The constructors of one session.
-pub(crate) fn constructors(
-    served: &ServedArgs,
-    session: &SessionContext,
-) -> Result<Constructors, Exception> {
-    let functions = match served.test_functions {
-        true => test_functions(),
-        false => Functions::new(),
-    };
-    let files = WorkDir::new(&session.work_dir)?;
-    let memory = u64::from(served.memory) << 20;
-    let options = LocalOptions::default().with_memory(memory);
-    let hop = SessionOptions::default();
-    let backend = backend(served, &functions)?;
-    let mut sessions = LocalSessions::new(functions, Some(files), options);
-    if let Some(backend) = backend {
-        sessions = sessions.with_backend(Arc::new(backend));
+/// What the session of a worker has, made ready before there is a client who waits for it.
+pub(crate) struct Offer {
+    functions: Functions,
+    /// What cannot be made ready is for the client to know.
+    backend: Result<Option<Arc<TvmBackend>>, Exception>,
+    options: LocalOptions,
+}
+
+impl Offer {
+    pub(crate) fn new(served: &ServedArgs) -> Self {
+        let functions = match served.test_functions {
+            true => test_functions(),
+            false => Functions::new(),
+        };
+        Self {
+            backend: backend(served, &functions).map(|backend| backend.map(Arc::new)),
+            functions,
+            options: LocalOptions::default().with_memory(served.nbytes()),
+        }
     }
-    Ok(Constructors::new(sessions)
-        .with(ConnectNext::NAME, ConnectNext::new(hop.clone()))
-        .with(StartProgram::NAME, StartProgram::new(hop)))
+
+    /// The constructors of the session.
+    pub(crate) fn constructors(&self, session: &SessionContext) -> Result<Constructors, Exception> {
+        let files = WorkDir::new(&session.work_dir)?;
+        let functions = self.functions.clone();
+        let mut sessions = LocalSessions::new(functions, Some(files), self.options.clone());
+        if let Some(backend) = self.backend.clone()? {
+            sessions = sessions.with_backend(backend);
+        }
+        let hop = SessionOptions::default();
+        Ok(Constructors::new(sessions)
+            .with(ConnectNext::NAME, ConnectNext::new(hop.clone()))
+            .with(StartProgram::NAME, StartProgram::new(hop)))
+    }
 }
 
 /// The runtime, if there is one, with all that is to be in it.

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
@@ -8,13 +9,12 @@ use rpc_tracker_client::RequestOptions;
 use rpc_tracker_client::blocking::TrackerClient;
 use serde::Serialize;
 
+use super::run::{Job, Prepared};
 use crate::farm::{Farm, KEY};
-use crate::report::{Seconds, TimingReport};
+use crate::report::{RunReport, Seconds, TimingReport};
 use crate::served::{RuntimeArgs, ServedArgs};
 use crate::{progress, stdio};
 
-/// What the embedded server runs.
-const BACKEND: &str = "functions in Rust, without a TVM runtime";
 /// The file that is sent.
 const FILE: &str = "demo.bin";
 const FILE_BYTES: usize = 16 << 20;
@@ -24,9 +24,21 @@ const ELEMENTS: usize = 1 << 16;
 
 /// Do the whole job on this machine alone: borrow a device, send a file, run and time a function
 ///
-/// A tracker and a server with one device run inside this command, so that it needs nothing else.
+/// A tracker and a server with one device run inside this command, so that it needs nothing else. With
+/// --lib a module that TVM compiled is run and timed, which needs TVM's runtime:
+///
+///   demo --lib vadd.so --func vadd --arg float32[1024]=random
+///        --arg float32[1024]=random --arg float32[1024]=zeros
+///
+/// The options of the call are those of `tvm-rpc run`.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
+    /// The module, in place of a function in Rust
+    #[arg(long, value_name = "FILE")]
+    lib: Option<PathBuf>,
+    #[command(flatten)]
+    job: Job,
     /// Print a JSON document at the end, instead of each step as it happens
     #[arg(long)]
     json: bool,
@@ -37,7 +49,7 @@ pub(crate) struct Arguments {
 /// What was done. As JSON, times are in seconds.
 #[derive(Debug, Serialize)]
 struct DemoReport {
-    backend: &'static str,
+    backend: String,
     tracker: String,
     server: String,
     key: &'static str,
@@ -46,8 +58,21 @@ struct DemoReport {
     after: Summary,
     request_seconds: f64,
     file: FileReport,
-    call: CallReport,
-    timing: TimingReport,
+    #[serde(flatten)]
+    done: Done,
+}
+
+/// What was called.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Done {
+    /// The function in Rust.
+    Function {
+        call: CallReport,
+        timing: TimingReport,
+    },
+    /// A function of a compiled module.
+    Module { run: Box<RunReport> },
 }
 
 #[derive(Debug, Serialize)]
@@ -69,9 +94,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let step = Steps {
         silent: arguments.json,
     };
+    let job = match &arguments.lib {
+        None => None,
+        Some(lib) => {
+            arguments.runtime.require("--lib")?;
+            Some(arguments.job.prepare(lib)?)
+        }
+    };
+    let backend = arguments.runtime.backend()?;
     let farm = Farm::start(&ServedArgs::demo(arguments.runtime.clone()))?;
     step.say("tracker", farm.tracker())?;
-    step.say("server", format_args!("{}, {BACKEND}", farm.server()))?;
+    step.say("server", format_args!("{}, {backend}", farm.server()))?;
     let tracker = TrackerClient::new(farm.tracker().clone());
     let before = tracker.summary()?;
     step.say("queue", Farm::queue(&before))?;
@@ -93,24 +126,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         format_args!("{FILE}, {FILE_BYTES} bytes, sent in {sent}, fetched in {fetched}"),
     )?;
 
-    let module = session.system_lib()?;
-    let (call, tensors) = call(&session, &module)?;
-    let took = Seconds(call.seconds);
-    step.say(
-        "call",
-        format_args!("{FUNCTION} of {ELEMENTS} floats in {took}, right in each"),
-    )?;
-    let timing = time(&module, &tensors)?;
-    step.print(&timing.to_string())?;
-
-    drop((module, tensors));
+    let done = match &job {
+        Some(job) => run_module(&session, job, arguments, &step)?,
+        None => call_function(&session, &step)?,
+    };
     session.close();
     farm.wait_until_free()?;
     let after = tracker.summary()?;
     step.say("queue", Farm::queue(&after))?;
     if arguments.json {
         stdio::print_json(&DemoReport {
-            backend: BACKEND,
+            backend,
             tracker: farm.tracker().to_string(),
             server: farm.server().to_string(),
             key: KEY,
@@ -119,11 +145,38 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
             after,
             request_seconds,
             file,
-            call,
-            timing,
+            done,
         })?;
     }
     Ok(())
+}
+
+/// Calls and times the function in Rust.
+fn call_function(session: &RemoteSession, step: &Steps) -> Result<Done> {
+    let module = session.system_lib()?;
+    let (call, tensors) = call(session, &module)?;
+    let took = Seconds(call.seconds);
+    step.say(
+        "call",
+        format_args!("{FUNCTION} of {ELEMENTS} floats in {took}, right in each"),
+    )?;
+    let timing = time(&module, &tensors)?;
+    step.print(&timing.to_string())?;
+    Ok(Done::Function { call, timing })
+}
+
+/// Sends, runs and times a compiled module.
+fn run_module(
+    session: &RemoteSession,
+    job: &Prepared<'_>,
+    arguments: &Arguments,
+    step: &Steps,
+) -> Result<Done> {
+    let often = TimeEvaluatorOptions::default().with_repeat(3);
+    let time = arguments.job.time.as_ref().unwrap_or(&often);
+    let run = Box::new(job.run(session, Some(time))?);
+    step.print(&run.to_string())?;
+    Ok(Done::Module { run })
 }
 
 /// Sends a file, fetches it again, and removes it.

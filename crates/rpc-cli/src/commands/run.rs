@@ -30,6 +30,18 @@ use crate::{npy, open, progress, stdio, timespec};
 pub(crate) struct Arguments {
     /// The module: a shared library, or what the server can link to one (.tar, .o)
     lib: PathBuf,
+    #[command(flatten)]
+    job: Job,
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// What to do with a module.
+#[derive(Debug, clap::Args)]
+pub(super) struct Job {
     /// The function of the module
     #[arg(long, value_name = "NAME", default_value = "main")]
     func: String,
@@ -44,15 +56,10 @@ pub(crate) struct Arguments {
     outs: Vec<OutSpec>,
     /// Time it: number=10,repeat=3,min-repeat-ms=0,cooldown-ms=0,cache-flush-bytes=0
     #[arg(long, value_name = "KEY=N,...", value_parser = timespec::parse)]
-    time: Option<TimeEvaluatorOptions>,
+    pub(super) time: Option<TimeEvaluatorOptions>,
     /// What random numbers start from: the same seed gives the same numbers
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
-    /// Print a JSON document
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    peer: PeerArgs,
 }
 
 /// An argument, with the text that it was read from.
@@ -86,59 +93,85 @@ enum RemoteArg<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    // Whatever can go wrong without a device does so before one is taken.
-    let bytes = super::file_bytes(&arguments.lib)?;
-    let local = local_args(arguments)?;
-    check_outs(&arguments.outs, &local)?;
-
+    let prepared = arguments.job.prepare(&arguments.lib)?;
     let session = open::open(&arguments.peer)?;
-    let device = session.device(arguments.device);
-    let exists = device.exists()?;
-    ensure!(
-        exists,
-        "{} has no device {}",
-        session.peer(),
-        arguments.device
-    );
-    let (module, upload_seconds) = load(&session, &arguments.lib)?;
-    let name = &arguments.func;
-    let function = module.get_function(name)?.with_context(|| {
-        format!(
-            "{} has no function {name:?}; name one that it has with --func",
-            arguments.lib.display()
-        )
-    })?;
-    let remote = send_args(&local, &device)?;
-    let args: Vec<_> = remote.iter().map(RemoteArg::as_argument).collect();
-
-    let output = function.call(&args)?;
-    let outputs = outputs(&arguments.outs, &remote, &output)?;
-    let time = |options| -> Result<_> {
-        let evaluator = module.time_evaluator(name, arguments.device, options)?;
-        Ok(TimingReport::new(options, &evaluator.run(&args)?))
-    };
-    let report = RunReport {
-        server: session.peer().to_owned(),
-        device: arguments.device.to_string(),
-        module: ModuleReport {
-            file: arguments.lib.display().to_string(),
-            bytes,
-            upload_seconds,
-        },
-        function: name.clone(),
-        args: arguments.args.iter().zip(&local).map(arg_report).collect(),
-        result: ReturnedValue::of(output)?,
-        outputs,
-        timing: arguments.time.as_ref().map(time).transpose()?,
-    };
+    let report = prepared.run(&session, arguments.job.time.as_ref())?;
     match arguments.json {
         true => stdio::print_json(&report),
         false => stdio::print(&report.to_string()),
     }
 }
 
-fn local_args(arguments: &Arguments) -> Result<Vec<LocalArg>> {
-    let mut rng = fastrand::Rng::with_seed(arguments.seed);
+/// A job whose files and arguments are there.
+pub(super) struct Prepared<'a> {
+    lib: &'a Path,
+    bytes: u64,
+    job: &'a Job,
+    local: Vec<LocalArg>,
+}
+
+impl Job {
+    /// Does whatever can go wrong without a device, before one is taken.
+    pub(super) fn prepare<'a>(&'a self, lib: &'a Path) -> Result<Prepared<'a>> {
+        let bytes = super::file_bytes(lib)?;
+        let local = local_args(self)?;
+        check_outs(&self.outs, &local)?;
+        Ok(Prepared {
+            lib,
+            bytes,
+            job: self,
+            local,
+        })
+    }
+}
+
+impl Prepared<'_> {
+    /// Does it, and times it where it is said how.
+    pub(super) fn run(
+        &self,
+        session: &RemoteSession,
+        time: Option<&TimeEvaluatorOptions>,
+    ) -> Result<RunReport> {
+        let (job, local) = (self.job, &self.local);
+        let device = session.device(job.device);
+        let exists = device.exists()?;
+        ensure!(exists, "{} has no device {}", session.peer(), job.device);
+        let (module, upload_seconds) = load(session, self.lib)?;
+        let name = &job.func;
+        let function = module.get_function(name)?.with_context(|| {
+            format!(
+                "{} has no function {name:?}; name one that it has with --func",
+                self.lib.display()
+            )
+        })?;
+        let remote = send_args(local, &device)?;
+        let args: Vec<_> = remote.iter().map(RemoteArg::as_argument).collect();
+
+        let output = function.call(&args)?;
+        let outputs = outputs(&job.outs, &remote, &output)?;
+        let timing = |options| -> Result<_> {
+            let evaluator = module.time_evaluator(name, job.device, options)?;
+            Ok(TimingReport::new(options, &evaluator.run(&args)?))
+        };
+        Ok(RunReport {
+            server: session.peer().to_owned(),
+            device: job.device.to_string(),
+            module: ModuleReport {
+                file: self.lib.display().to_string(),
+                bytes: self.bytes,
+                upload_seconds,
+            },
+            function: name.clone(),
+            args: job.args.iter().zip(local).map(arg_report).collect(),
+            result: ReturnedValue::of(output)?,
+            outputs,
+            timing: time.map(timing).transpose()?,
+        })
+    }
+}
+
+fn local_args(job: &Job) -> Result<Vec<LocalArg>> {
+    let mut rng = fastrand::Rng::with_seed(job.seed);
     let mut local = |given: &GivenArg| {
         let tensor = match &given.spec {
             ArgSpec::Scalar(value) => return Ok(LocalArg::Scalar(value.clone())),
@@ -152,7 +185,7 @@ fn local_args(arguments: &Arguments) -> Result<Vec<LocalArg>> {
         let tensor = tensor.with_context(|| format!("--arg {}", given.text))?;
         Ok(LocalArg::Tensor(tensor))
     };
-    arguments.args.iter().map(&mut local).collect()
+    job.args.iter().map(&mut local).collect()
 }
 
 fn check_outs(outs: &[OutSpec], args: &[LocalArg]) -> Result<()> {

@@ -1,8 +1,8 @@
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rpc_server::worker;
 use rpc_session::ServeOptions;
 
-use crate::served::{self, ServedArgs};
+use crate::served::{Offer, ServedArgs};
 
 /// Serve one session, for a server that starts this ahead of time
 #[derive(Debug, clap::Args)]
@@ -12,6 +12,9 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
-    let make = |session: &_| served::constructors(&arguments.served, session);
+    worker::limit_memory(arguments.served.process_memory())
+        .context("cannot limit the memory of this process")?;
+    let offer = Offer::new(&arguments.served);
+    let make = |session: &_| offer.constructors(session);
     Ok(worker::run(&ServeOptions::default(), make)?)
 }

@@ -14,7 +14,9 @@ use rpc_session::blocking::{Constructors, Expiry, serve};
 use rpc_session::{Exception, ServeError, ServeOptions};
 use rpc_transport::ConnectOptions;
 use rpc_transport::blocking::accepted;
-use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
+use rustix::process::{
+    Resource, Rlimit, Signal, getpgrp, getpid, getrlimit, kill_current_process_group, setrlimit,
+};
 use rustix::stdio::dup2_stdin;
 use tracing::info_span;
 
@@ -29,6 +31,26 @@ pub enum WorkerError {
     /// It was not started by a server: its standard input is no socket that a session comes over.
     #[error("no server at standard input: a worker is started by one")]
     NoServer(#[source] io::Error),
+}
+
+/// Limits the memory that this process takes for itself, so that a function that takes ever more of it ends
+/// its session, and leaves the machine to others. What libraries bring along, and what is shared, does not
+/// count; `bytes` should leave room for stacks and for what the program needs itself.
+///
+/// # Errors
+/// The system does not take the limit.
+pub fn limit_memory(bytes: u64) -> io::Result<()> {
+    let limits = getrlimit(Resource::Data);
+    // A limit that is there already cannot be raised.
+    let limit = limits.maximum.map_or(bytes, |most| most.min(bytes));
+    setrlimit(
+        Resource::Data,
+        Rlimit {
+            current: Some(limit),
+            maximum: Some(limit),
+        },
+    )?;
+    Ok(())
 }
 
 /// Waits for a session, serves it with the constructors that `make` makes, tells the server how it ended,

@@ -36,6 +36,7 @@
 //! | the client goes | itself |
 //! | the session's time is up | itself, whatever its functions do; two seconds later, the server |
 //! | it crashes | nobody has to; the client sees the end of its connection |
+//! | it takes more memory than [`limit_memory`] allows | itself, as if it had crashed |
 //! | the server ends, also without a farewell | itself, and it removes its work directory |
 //!
 //! Processes that a session started, and that are still in its process group, end with it.
@@ -46,7 +47,7 @@ mod handover;
 mod process;
 mod workers;
 
-pub use child::{WorkerError, run};
+pub use child::{WorkerError, limit_memory, run};
 pub use command::WorkerCommand;
 pub(crate) use process::Worker;
 pub(crate) use workers::Workers;
