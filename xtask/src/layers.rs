@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["rpc-conformance", "rpc-transport"],
     &["rpc-tracker-client"],
     &["rpc-session", "rpc-tracker"],
-    &["rpc-server"],
+    &["rpc-runtime", "rpc-server"],
     &["rpc-cli"],
     &["rpc-tests", "xtask"],
 ];

@@ -68,6 +68,10 @@ pub(super) const COMMANDS: &[(&str, How)] = &[
         "tvm-rpc query --host farm.example",
         As("tvm-rpc query --host 127.0.0.1 --port ${TRACKER##*:}"),
     ),
+    (
+        "tvm-rpc demo --lib target/interop/modules/vadd.so --func vadd --arg 'float32[1024]=random' --arg 'float32[1024]=ones' --arg 'float32[1024]=zeros'",
+        NotHere("cargo xtask interop does it: tests/cli"),
+    ),
     ("cargo xtask conformance tracker", AsIs),
     // docs/client-script.md
     (

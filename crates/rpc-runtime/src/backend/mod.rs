@@ -155,19 +155,17 @@ fn of_device(device: Device, stream: u64) -> (i32, i32, u64) {
     (device.device_type.0, device.id, stream)
 }
 
-/// What the runtime says is wrong, for the client; where, for the log.
 fn exception(error: Error) -> Exception {
-    debug!(
-        kind = error.kind,
-        backtrace = error.backtrace,
-        "the runtime failed"
-    );
-    Exception::new(error.kind, error.message)
+    Exception::new(error.kind, error.message).with_traceback(error.backtrace)
 }
 
 impl From<Exception> for Error {
     fn from(exception: Exception) -> Self {
-        Self::new(exception.kind(), exception.message())
+        Self {
+            kind: exception.kind().to_owned(),
+            message: exception.message().to_owned(),
+            backtrace: exception.traceback().to_owned(),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ use rpc_transport::Chain;
 pub struct Exception {
     kind: String,
     message: String,
+    traceback: String,
 }
 
 impl Exception {
@@ -35,6 +36,7 @@ impl Exception {
         Self {
             kind: kind.into(),
             message: message.into(),
+            traceback: String::new(),
         }
     }
 
@@ -42,6 +44,19 @@ impl Exception {
     #[must_use]
     pub fn runtime(message: impl Into<String>) -> Self {
         Self::new("RuntimeError", message)
+    }
+
+    /// Where it was raised, a line for each function. It is for the log of the server; clients are not told.
+    #[must_use]
+    pub fn with_traceback(mut self, traceback: impl Into<String>) -> Self {
+        self.traceback = traceback.into();
+        self
+    }
+
+    /// Where it was raised; empty unless somebody said so.
+    #[must_use]
+    pub fn traceback(&self) -> &str {
+        &self.traceback
     }
 
     /// The kind, for example `ValueError`.

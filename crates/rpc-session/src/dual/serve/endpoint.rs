@@ -246,7 +246,8 @@ impl Serving {
     }
 
     async fn answer_exception(&mut self, error: &Exception) -> Result<(), ServeError> {
-        tracing::debug!(peer = self.wire.peer(), %error, "exception");
+        let traceback = error.traceback();
+        tracing::debug!(peer = self.wire.peer(), %error, traceback, "exception");
         self.out.clear();
         self.endpoint
             .answer_exception(error.message(), &mut self.out);
