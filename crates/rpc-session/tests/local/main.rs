@@ -16,6 +16,7 @@ mod asynchronous {
     use tokio::io::AsyncReadExt as ReadExt;
     use tokio::test as twin_test;
 
+    mod backend;
     mod client;
     mod copies;
     mod devices;
@@ -38,6 +39,7 @@ mod blocking {
         BulkArgument, CallResult, Construct, DynRead, LocalSession, LocalSessions, Session,
     };
 
+    mod backend;
     mod client;
     mod copies;
     mod devices;
