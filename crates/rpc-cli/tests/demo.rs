@@ -60,3 +60,31 @@ fn for_programs() {
     assert_eq!(costs.len(), 3);
     assert!(costs.iter().all(|cost| cost.as_f64().unwrap() > 0.0));
 }
+
+#[test]
+fn the_backend_is_told() {
+    let printed = demo(&["--runtime", "none"]);
+    assert!(
+        printed.contains("functions in Rust, without a TVM runtime"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_compiled_module_needs_a_runtime() {
+    let empty = tempfile::tempdir().unwrap();
+    let folder = empty.path().to_str().unwrap();
+    for (runtime, told) in [
+        ("none", "--lib needs TVM's runtime, and --runtime is none"),
+        (folder, folder),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tvm-rpc"))
+            .args(["demo", "--lib", "vadd.so", "--runtime", runtime])
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(told), "{stderr}");
+        assert_eq!(output.stdout, b"");
+    }
+}
