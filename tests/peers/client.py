@@ -410,7 +410,8 @@ def wrong_calls(args):
     works()
     raises(RuntimeError, lambda: session.load_module("missing.so"), "missing.so")
     session.upload(bytearray(b"no library at all"), "garbage.so")
-    raises(RuntimeError, lambda: session.load_module("garbage.so"), "garbage.so")
+    garbage = "Failed to load dynamic shared library"
+    raises(RuntimeError, lambda: session.load_module("garbage.so"), "garbage.so", garbage)
     raises(AttributeError, lambda: module["missing"], "missing")
     raises(AttributeError, lambda: session.get_function("no.such"), "no.such")
     works()

@@ -82,17 +82,24 @@ fn a_wrong_type() {
 fn a_file_that_is_not_there() {
     let bench = Bench::new();
     for name in ["missing.so", "missing.tar", "missing.o"] {
-        bench.assert_refused(bench.session.load_module(name), &[name]);
+        let words = [name, "No such file"];
+        bench.assert_refused(bench.session.load_module(name), &words);
     }
 }
 
 #[test]
 fn a_file_that_is_no_module() {
     let bench = Bench::new();
-    for name in ["garbage.so", "garbage.tar", "garbage.o"] {
-        let uploaded = bench.session.files().upload(name, b"no library at all");
-        uploaded.unwrap();
-        bench.assert_refused(bench.session.load_module(name), &[name]);
+    let files = [
+        ("garbage.so", "Failed to load dynamic shared library"),
+        ("garbage.tar", "cannot read"),
+        ("garbage.o", "failed (exit status: 1)"),
+    ];
+    for (name, why) in files {
+        // Long enough to hold the header of each.
+        let garbage = b"no library at all".repeat(100);
+        bench.session.files().upload(name, &garbage).unwrap();
+        bench.assert_refused(bench.session.load_module(name), &[name, why]);
     }
 }
 
