@@ -59,7 +59,7 @@ pub const MODEL_B: [usize; 1] = [4];
 pub const MODEL_RESULT: [usize; 2] = [8, 4];
 
 /// `0, 1, 2, …` up to 16 and again, scaled, as the elements of a tensor of `shape`: they are exact, and so
-/// are their sums and products if the scale is a small one of few digits.
+/// are their sums and products, if the scale has few binary digits.
 ///
 /// # Panics
 ///

@@ -1,7 +1,6 @@
 //! Modules and objects that mean something to the server alone.
 
-use rpc_session::blocking::Object;
-use rpc_session::blocking::Output;
+use rpc_session::blocking::{Object, Output};
 use rpc_tests::modules::{
     ANSWER, MODEL, MODEL_B, MODEL_RESULT, MODEL_W, MODEL_X, VADD, VADD_LEN, product,
 };
