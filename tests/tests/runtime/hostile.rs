@@ -83,3 +83,17 @@ fn a_module_that_never_returns() {
     let error = survived("loop", &server, &limited);
     assert!(error.is_session_timeout(), "{error:?}");
 }
+
+/// A session has what its server grants, and a GiB for the process itself.
+#[test]
+fn a_module_is_given_no_more_memory_than_its_session_has() {
+    const GRANTED: i64 = 64;
+    let server = Server::with_runtime(KEY, &["--memory", &GRANTED.to_string()]);
+    let (_directory, library) = compile();
+    let session = connect(&server);
+    let module = load(&session, &library);
+    let given = answer(&module, "memory_given");
+    assert!((GRANTED..=GRANTED + 1024).contains(&given), "{given} MiB");
+    let module = load(&session, &ANSWER.shared_library());
+    assert_eq!(answer(&module, ANSWER.function), 42);
+}
