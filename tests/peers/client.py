@@ -3,6 +3,8 @@
     client.py CASE --server H:P [--key K] [--hop H:P] [--hop-key K]
     client.py CASE --tracker H:P --key K
 
+The cases of compiled modules take these from the directory TVM_RPC_MODULES.
+
 Exits with 0 if everything was as it should be, and with a traceback otherwise. What is right was
 read off the reference's own server and tracker, on which the same cases pass.
 """
@@ -10,12 +12,13 @@ read off the reference's own server and tracker, on which the same cases pass.
 import argparse
 import gc
 import json
+import os
 import time
 
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import rpc
+from tvm import relax, rpc
 
 CASES = {}
 
@@ -39,6 +42,13 @@ def through_hop(args):
     host, port = args.hop
     constructor = ["rpc.Connect", host, port, args.hop_key, False]
     return connect(args, session_constructor_args=constructor)
+
+
+def opened(args):
+    """A session by whichever way the arguments say."""
+    if args.tracker:
+        return rpc.connect_tracker(*args.tracker).request(args.key, session_timeout=60)
+    return through_hop(args) if args.hop else connect(args)
 
 
 def raises(kinds, action, *words):
@@ -301,6 +311,110 @@ def main_job(args):
         return session.get_function("rpc.test.addone")(41)
 
     assert tracker.request_and_run(args.key, job, session_timeout=60) == 42
+
+
+def load(session, file):
+    session.upload(os.path.join(os.environ["TVM_RPC_MODULES"], file))
+    return session.load_module(file)
+
+
+def filled(session, shape, seed):
+    """Numbers here, and a tensor of them there."""
+    numbers = np.random.default_rng(seed).random(shape, dtype="float32")
+    return numbers, tvm.runtime.tensor(numbers, session.cpu(0))
+
+
+def check_kernel(session, module, name, shape, right):
+    """Calls and times a function of two arguments and a result, all of one shape."""
+    (host_a, a), (host_b, b) = filled(session, shape, 1), filled(session, shape, 2)
+    c = tvm.runtime.empty(shape, "float32", session.cpu(0))
+    module[name](a, b, c)
+    np.testing.assert_allclose(c.numpy(), right(host_a, host_b), rtol=1e-5)
+    again = tvm.runtime.empty(shape, "float32", session.cpu(0))
+    timing = module.time_evaluator(name, session.cpu(0), number=3, repeat=4)(a, b, again)
+    assert len(timing.results) == 4 and all(0 < cost < 10 for cost in timing.results), timing
+    np.testing.assert_equal(again.numpy(), c.numpy())
+
+
+@case
+def kernels(args):
+    session = opened(args)
+    for extension in ["so", "tar", "o"]:
+        module = load(session, f"vadd.{extension}")
+        check_kernel(session, module, "vadd", (1024,), np.add)
+        module = load(session, f"matmul.{extension}")
+        check_kernel(session, module, "matmul", (128, 128), np.matmul)
+    assert session.download_linked_module("vadd.tar")[:4] == b"\x7fELF"
+
+
+@case
+def objects(args):
+    """Functions without arguments, imports, and objects that mean something to the server alone."""
+    session = opened(args)
+    vadd, answer = load(session, "vadd.so"), load(session, "answer.so")
+    assert answer["answer"]() == 42 and answer["answer_of"](-1) == 42
+    raises(AttributeError, lambda: vadd["answer"])
+    vadd.import_module(answer)
+    assert vadd.get_function("answer", query_imports=True)() == 42
+
+    shape = session.get_function("ffi.Shape")(7, 0, 2**40)
+    assert session.get_function("rpc.testing.GetShapeSize")(shape) == 3
+    element = session.get_function("rpc.testing.GetShapeElem")
+    assert [element(shape, index) for index in range(3)] == [7, 0, 2**40]
+
+
+@case
+def system_library_of_the_runtime(args):
+    library = opened(args).system_lib()
+    raises(AttributeError, lambda: library["notexist"])
+
+
+@case
+def model(args):
+    session = opened(args)
+    library = load(session, "model.so")
+    device = session.cpu(0)
+    machine = relax.VirtualMachine(library, device)
+    (host_x, x), (host_w, w) = filled(session, (8, 16), 1), filled(session, (16, 4), 2)
+    host_b = np.array([-100, -4, 0, 1], dtype="float32")
+    machine.set_input("main", x, w, tvm.runtime.tensor(host_b, device))
+    machine.invoke_stateful("main")
+    result = machine.get_outputs("main").numpy()
+    right = np.maximum(host_x @ host_w + host_b, 0)
+    np.testing.assert_allclose(result, right, rtol=1e-3, atol=1e-5)
+    # Both branches of the last operator are taken.
+    assert (right == 0).any() and (right > 0).any()
+    timing = machine.time_evaluator("invoke_stateful", device, number=3, repeat=4)("main")
+    assert len(timing.results) == 4 and all(0 < cost < 10 for cost in timing.results), timing
+
+
+@case
+def wrong_calls(args):
+    session = opened(args)
+    module = load(session, "vadd.so")
+    vadd = module["vadd"]
+    _, a = filled(session, (1024,), 1)
+    _, short = filled(session, (3,), 1)
+    integers = tvm.runtime.empty((1024,), "int32", session.cpu(0))
+
+    def works():
+        return check_kernel(session, module, "vadd", (1024,), np.add)
+
+    raises(RuntimeError, vadd, "Expected 3 arguments when calling:", "`vadd(a: Tensor(")
+    raises(RuntimeError, lambda: vadd(a, a), "Expected 3 arguments when calling:")
+    works()
+    raises(RuntimeError, lambda: vadd(a, short, a), "argument #1", "1024")
+    works()
+    raises(RuntimeError, lambda: vadd(a, integers, a), "argument #1", "float32")
+    raises(RuntimeError, lambda: vadd(a, a, "a text"), "argument #2", "Tensor")
+    works()
+    raises(RuntimeError, lambda: session.load_module("missing.so"), "missing.so")
+    session.upload(bytearray(b"no library at all"), "garbage.so")
+    garbage = "Failed to load dynamic shared library"
+    raises(RuntimeError, lambda: session.load_module("garbage.so"), "garbage.so", garbage)
+    raises(AttributeError, lambda: module["missing"], "missing")
+    raises(AttributeError, lambda: session.get_function("no.such"), "no.such")
+    works()
 
 
 @case

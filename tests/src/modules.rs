@@ -58,7 +58,36 @@ pub const MODEL_B: [usize; 1] = [4];
 /// Shape of the result of [`MODEL`].
 pub const MODEL_RESULT: [usize; 2] = [8, 4];
 
+/// `0, 1, 2, …` up to 16 and again, scaled, as the elements of a tensor of `shape`: they are exact, and so
+/// are their sums and products, if the scale has few binary digits.
+///
+/// # Panics
+///
+/// When a size is beyond the integers of shapes.
+pub fn elements<const N: usize>(shape: [usize; N], scale: f32) -> (Vec<i64>, Vec<f32>) {
+    let count = shape.iter().product::<usize>();
+    let element = |index: usize| f32::from(u8::try_from(index % 17).expect("below 17")) * scale;
+    let shape = shape.map(|size| i64::try_from(size).expect("a small size"));
+    (shape.to_vec(), (0..count).map(element).collect())
+}
+
+/// The product of two matrices, in row-major order.
+pub fn product(a: &[f32], b: &[f32], inner: usize, columns: usize) -> Vec<f32> {
+    let cell = |row: &[f32], column: usize| {
+        let terms = row.iter().enumerate();
+        terms.map(|(k, x)| x * b[k * columns + column]).sum()
+    };
+    a.chunks(inner)
+        .flat_map(|row| (0..columns).map(move |column| cell(row, column)))
+        .collect()
+}
+
 impl CompiledModule {
+    /// The three files of each module but [`MODEL`].
+    pub fn files(&self) -> [PathBuf; 3] {
+        [self.shared_library(), self.archive(), self.object()]
+    }
+
     /// The linked shared library, `NAME.so`.
     pub fn shared_library(&self) -> PathBuf {
         self.file("so")

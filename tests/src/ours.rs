@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use crate::peers::process::PeerProcess;
+use crate::peers::python;
 use crate::prepared_path;
 
 /// The command `tvm-rpc`.
@@ -58,23 +60,39 @@ impl Tracker {
     }
 }
 
-/// A running server with the test functions.
+/// The folder of the packages of the Python that has the reference's, and so TVM's runtime.
+static PACKAGES: LazyLock<String> =
+    LazyLock::new(|| python("import sysconfig; print(sysconfig.get_path('platlib'), end='')"));
+
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     process: PeerProcess,
 }
 
 impl Server {
-    /// A server of this key on a free port, with these further arguments.
+    /// A server of this key on a free port, with the test functions and these further arguments.
     ///
     /// # Panics
     ///
     /// When it does not listen within 30 seconds.
     pub fn start(key: &str, arguments: &[&str]) -> Self {
+        Self::with(key, &[&["--test-functions"], arguments].concat())
+    }
+
+    /// A server with TVM's runtime and these further arguments. It has the test functions only if they
+    /// say so.
+    ///
+    /// # Panics
+    ///
+    /// As [`Server::start`].
+    pub fn with_runtime(key: &str, arguments: &[&str]) -> Self {
+        Self::with(key, &[&["--runtime", &*PACKAGES], arguments].concat())
+    }
+
+    fn with(key: &str, arguments: &[&str]) -> Self {
         let mut server = service("server", 0);
-        server
-            .args(["--test-functions", "--key", key])
-            .args(arguments);
+        server.args(["--key", key]).args(arguments);
         Self {
             process: PeerProcess::start("server", server),
         }

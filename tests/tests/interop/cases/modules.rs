@@ -4,7 +4,7 @@ use rpc_proto::DataType;
 use rpc_session::{SessionError, args};
 use rpc_tests::modules::{
     ANSWER, CompiledModule, MATMUL, MATMUL_SIDE, MODEL, MODEL_B, MODEL_RESULT, MODEL_W, MODEL_X,
-    VADD, VADD_LEN,
+    VADD, VADD_LEN, elements, product,
 };
 
 use super::bench::open;
@@ -16,26 +16,6 @@ pub(super) async fn load(session: &RemoteSession, module: CompiledModule) -> Mod
     let library = module.shared_library();
     let name = session.files().upload_file(&library, &mut |_, _| {}).await;
     session.load_module(&name.unwrap()).await.unwrap()
-}
-
-/// `0, 1, 2, …` scaled, as the elements of a tensor of `shape`.
-fn elements<const N: usize>(shape: [usize; N], scale: f32) -> (Vec<i64>, Vec<f32>) {
-    let count = shape.iter().product::<usize>();
-    // Small integers are exact, and so are their sums and products.
-    let element = |index: usize| f32::from(u8::try_from(index % 17).unwrap()) * scale;
-    let shape = shape.map(|size| i64::try_from(size).unwrap());
-    (shape.to_vec(), (0..count).map(element).collect())
-}
-
-/// The product of two matrices, in row-major order.
-fn product(a: &[f32], b: &[f32], inner: usize, columns: usize) -> Vec<f32> {
-    let cell = |row: &[f32], column: usize| {
-        let terms = row.iter().enumerate();
-        terms.map(|(k, x)| x * b[k * columns + column]).sum()
-    };
-    a.chunks(inner)
-        .flat_map(|row| (0..columns).map(move |column| cell(row, column)))
-        .collect()
 }
 
 #[bisync]
