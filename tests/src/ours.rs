@@ -64,6 +64,15 @@ impl Tracker {
 static PACKAGES: LazyLock<String> =
     LazyLock::new(|| python("import sysconfig; print(sysconfig.get_path('platlib'), end='')"));
 
+/// Where [`Server::with_runtime`] has the runtime from.
+///
+/// # Panics
+///
+/// Outside of `cargo xtask interop`.
+pub fn runtime_folder() -> &'static str {
+    &PACKAGES
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
@@ -87,7 +96,7 @@ impl Server {
     ///
     /// As [`Server::start`].
     pub fn with_runtime(key: &str, arguments: &[&str]) -> Self {
-        Self::with(key, &[&["--runtime", &*PACKAGES], arguments].concat())
+        Self::with(key, &[&["--runtime", runtime_folder()], arguments].concat())
     }
 
     fn with(key: &str, arguments: &[&str]) -> Self {
