@@ -83,10 +83,12 @@ impl TvmBackend {
             let Some(function) = functions.get(name) else {
                 continue;
             };
-            let function = call::to_function(self.runtime, &function)?;
-            if let Err(error) = self.runtime.register(name, &function, false) {
-                debug!(name, %error, "the runtime keeps its own");
+            if self.runtime.function(name).is_some() {
+                debug!(name, "the runtime keeps its own");
+                continue;
             }
+            let function = call::to_function(self.runtime, &function)?;
+            self.runtime.register(name, &function, false)?;
         }
         Ok(())
     }
@@ -138,6 +140,15 @@ impl TvmBackend {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Is there such a device? The runtime ends the process when it is asked for types that it does not know.
+    fn has(&self, device: Device) -> Result<bool, Exception> {
+        Ok(match device.device_type {
+            DeviceType::CPU => true,
+            unknown if unknown.name().is_none() => false,
+            _ => self.ask(device, DeviceAttr::EXIST)? == Value::Int(1),
+        })
+    }
+
     fn ask(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
         let args = [device.device_type.0, device.id, attr.0].map(|number| Arg::Int(number.into()));
         Ok(match self.attr.call(&args).map_err(exception)? {
@@ -185,9 +196,7 @@ impl Backend for TvmBackend {
     }
 
     fn check_device(&self, device: Device) -> Result<(), Exception> {
-        if device.device_type == DeviceType::CPU
-            || self.ask(device, DeviceAttr::EXIST)? == Value::Int(1)
-        {
+        if self.has(device)? {
             return Ok(());
         }
         Err(match device.device_type.name() {
@@ -200,9 +209,10 @@ impl Backend for TvmBackend {
     }
 
     fn attr(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
-        if attr != DeviceAttr::EXIST {
-            self.check_device(device)?;
+        if attr == DeviceAttr::EXIST {
+            return Ok(Value::Int(self.has(device)?.into()));
         }
+        self.check_device(device)?;
         self.ask(device, attr)
     }
 
