@@ -15,6 +15,7 @@ use rpc_tests::ours::Server;
 use rpc_tests::peers::client;
 use rpc_transport::Address;
 
+mod conformance;
 mod demo;
 mod hostile;
 mod kernels;
