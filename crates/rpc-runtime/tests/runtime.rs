@@ -1,5 +1,9 @@
 //! Against the real libraries, where `TVM_RPC_RUNTIME` names them.
 #![cfg(feature = "interop")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the lint spares test functions, not their helpers"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
