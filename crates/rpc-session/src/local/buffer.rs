@@ -133,13 +133,13 @@ impl Span {
         if Arc::ptr_eq(from, to) || !self.is_host() || !target.is_host() {
             let bytes = from.read(self.range.clone(), <[u8]>::to_vec)?;
             to.write(target.range.clone(), |target| {
-                target.copy_from_slice(&bytes)
+                target.copy_from_slice(&bytes);
             })
         } else if from.address < to.address {
             // Two locks are always taken in one order, that of the addresses.
             from.read(self.range.clone(), |source| {
                 to.write(target.range.clone(), |target| {
-                    target.copy_from_slice(source)
+                    target.copy_from_slice(source);
                 })
             })?
         } else {
