@@ -1,5 +1,6 @@
 //! The backend of sessions, against the real libraries, where `TVM_RPC_RUNTIME` names them.
 #![cfg(feature = "interop")]
+#![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! Against the real libraries, where `TVM_RPC_RUNTIME` names them.
 #![cfg(feature = "interop")]
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
