@@ -11,6 +11,7 @@ mod conformance;
 mod features;
 mod interop;
 mod layers;
+mod memcheck;
 mod reference;
 mod results;
 mod sh;
@@ -28,6 +29,8 @@ struct Arguments {
 enum Task {
     /// Test against the reference implementation's tracker, server and compiled modules.
     Interop(interop::Arguments),
+    /// Test the crate with unsafe code against the reference's libraries, under valgrind.
+    Memcheck,
     /// Do the main job on the reference implementation's tracker and server, and show it.
     Try,
     /// Run the conformance suite on any tracker, server or client, by default on ours.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Task::Interop(arguments) => interop::run(&arguments),
+        Task::Memcheck => memcheck::run(),
         Task::Try => try_out::run(),
         Task::Layers => layers::run(),
         Task::Features => features::run(),

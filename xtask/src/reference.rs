@@ -50,6 +50,13 @@ impl Reference {
         })
     }
 
+    /// The folder of its package and of the libraries that belong to it.
+    pub(crate) fn site_packages(&self) -> Result<PathBuf> {
+        let ask = "import sysconfig; print(sysconfig.get_path('platlib'))";
+        let folder = sh::output(Command::new(&self.python).args(["-I", "-c", ask]))?;
+        Ok(PathBuf::from(folder.trim_end()))
+    }
+
     /// Tells a command where everything is: the variables that the test kit reads.
     pub(crate) fn tell<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command

@@ -18,6 +18,8 @@ pub(crate) mod index {
     pub(crate) const TENSOR_VIEW: i32 = 7;
     pub(crate) const RAW_STR: i32 = 8;
     pub(crate) const BYTES_VIEW: i32 = 9;
+    /// A place of a reference, which may be taken from there.
+    pub(crate) const MOVED: i32 = 10;
     pub(crate) const SMALL_STR: i32 = 11;
     pub(crate) const SMALL_BYTES: i32 = 12;
     pub(crate) const OBJECT: i32 = 64;

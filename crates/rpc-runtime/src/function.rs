@@ -1,14 +1,15 @@
 //! Functions of the runtime, and functions in Rust for it.
 
+use std::any::Any;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
-use crate::abi::Any;
+use crate::abi;
 use crate::error::Error;
 use crate::library::{Runtime, symbols};
 use crate::object::Object;
-use crate::tensor::Lease;
+use crate::tensor::{Lease, Tensor};
 use crate::value::{Arg, Packed, Value};
 
 /// A function of the runtime, of a module, or of this program.
@@ -30,10 +31,15 @@ impl Function {
     /// Calls it.
     ///
     /// # Errors
-    /// What it threw.
+    /// What it threw; or a tensor is an argument whose memory the caller is reading or writing at this moment.
     pub fn call(&self, args: &[Arg<'_>]) -> Result<Value, Error> {
+        for arg in args {
+            if let Arg::Object(object) = arg {
+                check_unused(object)?;
+            }
+        }
         let mut packed = Packed::new(args)?;
-        let mut result = Any::NONE;
+        let mut result = abi::Any::NONE;
         let views = packed.views();
         let count = i32::try_from(views.len())
             .map_err(|_| Error::new("ValueError", "more arguments than there are numbers"))?;
@@ -77,15 +83,15 @@ impl Runtime {
         // after all calls.
         let status =
             unsafe { (symbols().new_function)(data, call_body, Some(drop_body), &mut created) };
-        // SAFETY: what was created is a reference of ours.
-        match unsafe { Object::from_raw(created) } {
-            Some(object) if status == 0 => Ok(Function(object)),
-            _ => {
-                // SAFETY: the runtime has not taken it.
-                unsafe { drop_body(data) };
-                Err(Error::take())
-            }
+        if status != 0 {
+            // SAFETY: the runtime has not taken it.
+            unsafe { drop_body(data) };
+            return Err(Error::take());
         }
+        // SAFETY: what was created is a reference of ours.
+        let created = unsafe { Object::from_raw(created) };
+        let missing = || Error::new("RuntimeError", "the runtime made no function");
+        created.map(Function).ok_or_else(missing)
     }
 }
 
@@ -97,9 +103,9 @@ type Body = Box<dyn Fn(&[Value]) -> Result<Value, Error> + Send + Sync>;
 /// `data` is a `Body`; there are so many arguments, and a place for the result.
 unsafe extern "C" fn call_body(
     data: *mut c_void,
-    args: *const Any,
+    args: *const abi::Any,
     count: i32,
-    result: *mut Any,
+    result: *mut abi::Any,
 ) -> c_int {
     let count = usize::try_from(count).unwrap_or(0);
     // SAFETY: the caller's word.
@@ -121,14 +127,7 @@ unsafe extern "C" fn call_body(
         let args = args.collect::<Result<Vec<_>, _>>()?;
         body(&args)?.into_owned()
     }));
-    let called = called.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Error::new(
-            "RuntimeError",
-            text.unwrap_or("a function panicked"),
-        ))
-    });
+    let called = called.unwrap_or_else(|panic| Err(Error::new("RuntimeError", text_of(&*panic))));
     match called {
         Ok(value) => {
             // SAFETY: the caller's word.
@@ -142,11 +141,32 @@ unsafe extern "C" fn call_body(
     }
 }
 
+/// The caller has no reference to the memory of an object that is a tensor: the function may write it.
+fn check_unused(object: &Object) -> Result<(), Error> {
+    if object.tensor().is_none() {
+        return Ok(());
+    }
+    let tensor = Tensor::of_object(object.clone())?;
+    let memory = tensor.memory();
+    memory.check_unused(&(0..memory.nbytes()), true)
+}
+
+/// What a panic says.
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a function panicked")
+}
+
 /// Drops a function in Rust.
 ///
 /// # Safety
 /// `data` is a `Body` that nobody uses any more.
 unsafe extern "C" fn drop_body(data: *mut c_void) {
     // SAFETY: the caller's word.
-    drop(unsafe { Box::from_raw(data.cast::<Body>()) });
+    let body = unsafe { Box::from_raw(data.cast::<Body>()) };
+    // What unwinds must not leave this function, whose caller knows nothing of it.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(body))) {
+        tracing::error!(message = text_of(&*panic), "dropping a function panicked");
+    }
 }

@@ -21,6 +21,7 @@ mod backend;
 mod error;
 mod find;
 mod function;
+mod lending;
 mod library;
 mod link;
 mod object;

@@ -40,8 +40,9 @@ impl Object {
     /// The kind of the object, as the runtime numbers them.
     #[must_use]
     pub fn type_index(&self) -> i32 {
-        // SAFETY: it is alive as long as the reference is.
-        unsafe { self.0.as_ref() }.index
+        // SAFETY: it is alive as long as the reference is, and its kind never changes. Nothing refers to the
+        // counts beside it, which other threads change.
+        unsafe { (&raw const (*self.as_raw()).index).read() }
     }
 
     /// Whether it is a function.

@@ -10,6 +10,7 @@ use rpc_proto::{DataType, Device, DeviceType, Shape, TypeCode};
 
 use crate::abi::{DlDataType, DlTensor};
 use crate::error::Error;
+use crate::lending::{self, Lending};
 use crate::library::Runtime;
 use crate::object::Object;
 use crate::value::Arg;
@@ -206,12 +207,16 @@ impl Memory {
     /// Lends bytes for reading, once; those of another device as a copy.
     ///
     /// # Errors
-    /// They are not inside, the memory was lent for a call that has returned, or the copy failed.
+    /// They are not inside, the memory was lent for a call that has returned, the caller is writing them at
+    /// this moment, or the copy failed.
     pub fn read(&self, range: Range<usize>, reader: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.check_unused(&range, false)?;
         let guard = self.guard.read().unwrap_or_else(PoisonError::into_inner);
         let start = self.check(*guard, &range)?;
         if self.is_host() {
-            // SAFETY: the range is inside memory that is there, and nobody writes it while the guard is held.
+            let _lending = Lending::begin(self.addresses(&range), false)?;
+            // SAFETY: the range is inside memory that is there while the guard is held, and nobody writes it while
+            // it is lent.
             reader(unsafe { slice::from_raw_parts(start, range.len()) });
             return Ok(());
         }
@@ -231,10 +236,13 @@ impl Memory {
         range: Range<usize>,
         writer: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), Error> {
+        self.check_unused(&range, true)?;
         let guard = self.guard.write().unwrap_or_else(PoisonError::into_inner);
         let start = self.check(*guard, &range)?;
         if self.is_host() {
-            // SAFETY: the range is inside memory that is there, and nobody else has it while the guard is held.
+            let _lending = Lending::begin(self.addresses(&range), true)?;
+            // SAFETY: the range is inside memory that is there while the guard is held, and nobody else has it while
+            // it is lent.
             writer(unsafe { slice::from_raw_parts_mut(start, range.len()) });
             return Ok(());
         }
@@ -250,9 +258,29 @@ impl Memory {
 
     /// Locks the memory, and says where it begins; on another device, what stands for that there.
     pub(crate) fn lock(&self) -> Result<(RwLockWriteGuard<'_, bool>, *mut u8), Error> {
+        self.check_unused(&(0..self.nbytes), true)?;
         let guard = self.guard.write().unwrap_or_else(PoisonError::into_inner);
-        let start = self.check(*guard, &(0..0))?;
-        Ok((guard, start))
+        self.check(*guard, &(0..0))?;
+        Ok((guard, self.data.cast()))
+    }
+
+    /// Whether the caller has no reference to a range that would be in the way of another one.
+    pub(crate) fn check_unused(&self, range: &Range<usize>, is_mutable: bool) -> Result<(), Error> {
+        match self.is_host() {
+            true => lending::check(self.addresses(range), is_mutable),
+            false => Ok(()),
+        }
+    }
+
+    fn addresses(&self, range: &Range<usize>) -> Range<usize> {
+        let at = |offset| self.data.addr().saturating_add(offset);
+        at(range.start)..at(range.end)
+    }
+
+    /// Whether these are the same bytes of this process, or some of them are.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let [a, b] = [self, other].map(|memory| memory.addresses(&(0..memory.nbytes)));
+        self.is_host() && other.is_host() && a.start < b.end && b.start < a.end
     }
 
     /// Where a range begins.
@@ -271,10 +299,11 @@ impl Memory {
             ));
         }
         Ok(match self.data.is_null() {
+            _ if !self.is_host() => self.data.cast(),
             // There may be no memory where nothing is stored.
-            true => std::ptr::dangling_mut(),
-            false if self.is_host() => self.data.cast::<u8>().wrapping_add(range.start),
-            false => self.data.cast(),
+            true if range.is_empty() => std::ptr::dangling_mut(),
+            true => return Err(Error::new("ValueError", "a tensor that has no memory")),
+            false => self.data.cast::<u8>().wrapping_add(range.start),
         })
     }
 
@@ -311,11 +340,12 @@ impl<'a> TensorView<'a> {
         ))
     }
 
-    /// A tensor in memory of the runtime, `byte_offset` bytes behind its start.
+    /// A tensor in memory of the runtime, `byte_offset` bytes behind its start. The memory must be locked for
+    /// as long as it is used.
     ///
     /// # Errors
     /// It is not inside.
-    pub fn of_memory(
+    fn of_memory(
         memory: &'a Memory,
         byte_offset: u64,
         shape: &'a [i64],
@@ -439,5 +469,27 @@ mod tests {
         let error = tensor.memory().read(0..3, &mut |_| ()).unwrap_err();
         assert!(error.message.contains("has returned"), "{error}");
         assert_eq!(sum, 6);
+    }
+    #[test]
+    fn a_tensor_without_memory_has_no_bytes() {
+        let shape = [3];
+        let mut raw = TensorView::new(
+            std::ptr::null_mut(),
+            Device::cpu(0),
+            0,
+            &shape,
+            DataType::UINT8,
+        );
+        for (sizes, is_read) in [([3], false), ([0], true)] {
+            raw.raw.shape = sizes.as_ptr().cast_mut();
+            let lease = Lease::default();
+            // SAFETY: the sizes live longer than the lease, and there is no memory.
+            let tensor = unsafe { Tensor::lent(&*raw.as_raw(), &lease) }.unwrap();
+            let all = 0..tensor.memory().nbytes();
+            let read = tensor.memory().read(all.clone(), &mut |_| ());
+            assert_eq!(read.is_ok(), is_read);
+            let written = tensor.memory().write(all, &mut |_| ());
+            assert_eq!(written.is_ok(), is_read);
+        }
     }
 }

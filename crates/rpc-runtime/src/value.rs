@@ -156,8 +156,10 @@ impl<'a> Packed<'a> {
 impl Drop for Packed<'_> {
     fn drop(&mut self) {
         for text in self.texts.drain(..) {
-            // SAFETY: it was made by `text`, and is owned here.
-            drop(unsafe { Value::from_owned(text) });
+            if text.index >= index::OBJECT {
+                // SAFETY: it was made by `text`, is owned here, and its kind is that of an object.
+                drop(unsafe { Object::from_raw(text.bits as *mut _) });
+            }
         }
     }
 }
@@ -183,11 +185,11 @@ impl Value {
     /// # Safety
     /// The runtime has made it, and what it points to is there; a tensor until the lease ends.
     pub(crate) unsafe fn from_view(any: &Any, lease: &Lease) -> Result<Self, Error> {
-        if any.index >= index::OBJECT {
+        if any.index >= index::OBJECT || any.index == index::MOVED {
             let mut owned = Any::NONE;
             // SAFETY: `any` is a value of the runtime, and `owned` a place for one.
             return match unsafe { (symbols().to_owned)(any, &mut owned) } {
-                // SAFETY: it was just made for us, and is an object as the view was.
+                // SAFETY: it was just made for us.
                 0 => unsafe { Self::from_owned(owned) },
                 _ => Err(Error::take()),
             };
@@ -220,7 +222,11 @@ impl Value {
                 let tensor = unsafe { Tensor::lent(&*(any.bits as *const DlTensor), lease) };
                 Self::Tensor(tensor?)
             }
-            _ => Self::None,
+            index::NONE | index::RAW_STR | index::BYTES_VIEW | index::TENSOR_VIEW => Self::None,
+            kind => {
+                let message = format!("a value of the unknown kind {kind}");
+                return Err(Error::new("TypeError", message));
+            }
         })
     }
 
@@ -293,5 +299,65 @@ fn device(bits: u64) -> Device {
     Device {
         device_type: DeviceType(i32::from_ne_bytes([a, b, c, d])),
         id: i32::from_ne_bytes([e, f, g, h]),
+    }
+}
+
+#[cfg(all(test, feature = "interop"))]
+mod tests {
+    use super::*;
+    use crate::{Place, Runtime};
+
+    fn view(any: Any) -> Result<Value, Error> {
+        // SAFETY: the values of these tests are such as the runtime makes, and live as long as the call.
+        unsafe { Value::from_view(&any, &Lease::default()) }
+    }
+
+    #[test]
+    fn a_reference_that_is_given_away_is_taken() {
+        let runtime = Runtime::load(&Place::Auto).unwrap();
+        let function = runtime.new_function(|_| Ok(Value::Int(7))).unwrap();
+        let mut place = function.object().clone().into_raw();
+        let moved = Any::new(index::MOVED, (&raw mut place) as u64);
+        let Value::Object(taken) = view(moved).unwrap() else {
+            panic!("no object")
+        };
+        assert!(place.is_null());
+        let called = crate::Function::try_from(taken).unwrap().call(&[]);
+        assert!(matches!(called.unwrap(), Value::Int(7)));
+        assert!(view(moved).unwrap_err().message.contains("moved"));
+    }
+
+    #[test]
+    fn views_of_texts_and_bytes_are_copied() {
+        Runtime::load(&Place::Auto).unwrap();
+        let text = view(Any::new(index::RAW_STR, c"gr\xff".as_ptr() as u64));
+        assert!(matches!(text.unwrap(), Value::Str(text) if text == "gr\u{fffd}"));
+        let array = ByteArray::of(b"a\0b");
+        let bytes = view(Any::new(index::BYTES_VIEW, (&raw const array) as u64));
+        assert!(matches!(bytes.unwrap(), Value::Bytes(bytes) if bytes == b"a\0b"));
+        for kind in [index::RAW_STR, index::BYTES_VIEW, index::TENSOR_VIEW] {
+            assert!(matches!(view(Any::new(kind, 0)).unwrap(), Value::None));
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_utf_8_is_replaced() {
+        Runtime::load(&Place::Auto).unwrap();
+        for (bytes, text) in [
+            (&b"\xff"[..], "\u{fffd}"),
+            (b"more than seven \xc3\0", "more than seven \u{fffd}\0"),
+        ] {
+            let owned = made(symbols().new_str, bytes).unwrap();
+            // SAFETY: it was just made for us.
+            let value = unsafe { Value::from_owned(owned) }.unwrap();
+            assert!(matches!(value, Value::Str(found) if found == text));
+        }
+    }
+
+    #[test]
+    fn unknown_kinds_are_errors() {
+        for kind in [-1, 13, 63] {
+            assert_eq!(view(Any::new(kind, 0)).unwrap_err().kind, "TypeError");
+        }
     }
 }

@@ -295,7 +295,7 @@ impl<'t> Lent<'t> {
 }
 
 /// The memory, if it is the runtime's.
-fn own(memory: &dyn DeviceMemory) -> Option<&Allocated> {
+pub(super) fn own(memory: &dyn DeviceMemory) -> Option<&Allocated> {
     let memory: &dyn Any = memory;
     memory.downcast_ref()
 }

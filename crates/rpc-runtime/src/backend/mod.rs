@@ -100,6 +100,15 @@ impl TvmBackend {
         dtype: DataType,
         scope: Option<&str>,
     ) -> Result<Tensor, Exception> {
+        self.check_device(device)?;
+        // The runtime counts bits in 64 bits: above that it would give less memory than it says.
+        let nbytes = Shape::from(shape).nbytes(dtype);
+        if nbytes.is_none_or(|nbytes| nbytes > MOST_BYTES) {
+            return Err(Exception::new(
+                "MemoryError",
+                format!("no memory has room for a tensor of {dtype} {shape:?}"),
+            ));
+        }
         let sizes: Vec<_> = shape.iter().map(|&size| Arg::Int(size)).collect();
         let crate::Value::Object(shape) = self.shape.call(&sizes).map_err(exception)? else {
             return Err(Exception::runtime("the runtime made no shape of sizes"));
@@ -121,6 +130,11 @@ impl TvmBackend {
 
     fn on_stream(&self, device: Device, stream: u64, action: &Function) -> Result<(), Exception> {
         self.check_stream(device, stream)?;
+        if device.device_type == DeviceType::CPU {
+            // It has one stream, which needs nothing. The runtime would have a list as long as the device's
+            // number is large.
+            return Ok(());
+        }
         let args = [Arg::Device(device), Arg::Int(stream.cast_signed())];
         action.call(&args).map(drop).map_err(exception)
     }
@@ -140,11 +154,11 @@ impl TvmBackend {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Is there such a device? The runtime ends the process when it is asked for types that it does not know.
+    /// Is there such a device?
     fn has(&self, device: Device) -> Result<bool, Exception> {
         Ok(match device.device_type {
+            _ if !may_exist(device) => false,
             DeviceType::CPU => true,
-            unknown if unknown.name().is_none() => false,
             _ => self.ask(device, DeviceAttr::EXIST)? == Value::Int(1),
         })
     }
@@ -160,6 +174,16 @@ impl TvmBackend {
             other => Value::from(format!("{other:?}")),
         })
     }
+}
+
+/// A tensor of more bytes has more bits than 64 bits count.
+const MOST_BYTES: u64 = (1 << 60) - 1;
+
+/// The runtime has a table of the kinds of devices, and does not check whether it ends before the one it is
+/// asked for.
+fn may_exist(device: Device) -> bool {
+    let kind = device.device_type;
+    (0..=DeviceType::TRN.0).contains(&kind.0) && kind.name().is_some() && device.id >= 0
 }
 
 fn of_device(device: Device, stream: u64) -> (i32, i32, u64) {
@@ -240,6 +264,11 @@ impl Backend for TvmBackend {
 
     fn copy(&self, from: &LocalTensor, to: &LocalTensor, stream: u64) -> Result<(), Exception> {
         self.check_stream(from.device(), stream)?;
+        if from.nbytes() == to.nbytes() && may_overlap(from, to) {
+            // They cannot be read and written at once.
+            let bytes = from.read_bytes(0..from.nbytes())?;
+            return to.write_bytes(0, &bytes);
+        }
         if from.memory().is_host() && to.memory().is_host() {
             return from.copy_to(to);
         }
@@ -286,6 +315,12 @@ impl Backend for TvmBackend {
     fn sync_stream(&self, device: Device, stream: u64) -> Result<(), Exception> {
         self.on_stream(device, stream, &self.sync_stream)
     }
+}
+
+/// Whether the memory of both is the runtime's and the same, which it may have given out twice.
+fn may_overlap(a: &LocalTensor, b: &LocalTensor) -> bool {
+    let own = [a, b].map(|tensor| call::own(tensor.memory()));
+    matches!(own, [Some(a), Some(b)] if a.memory().0.overlaps(b.memory().0))
 }
 
 /// The sizes of a tensor that a session has.
