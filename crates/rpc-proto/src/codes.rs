@@ -13,6 +13,9 @@ pub const RPC_MAGIC: i32 = 0xff271;
 pub const PROTOCOL_VERSION: &str = "0.8.0";
 /// How the text of an exception starts when a server ended the session at its time limit.
 pub const SESSION_TIMEOUT_PREFIX: &str = "RPCSessionTimeoutError: ";
+/// How the text of an exception starts when a server has lost what served the session, for example since its
+/// process crashed. These are words of ours; the reference's servers close the connection without any.
+pub const SESSION_LOST_PREFIX: &str = "RPCSessionLostError: ";
 
 macro_rules! open_code {
     ($(#[$meta:meta])* $name:ident($int:ty) { $($(#[$doc:meta])* $konst:ident = $value:expr, $text:literal;)* }) => {

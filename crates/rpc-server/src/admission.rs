@@ -1,10 +1,12 @@
 //! One connection, from its first byte to the end of its session.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use rpc_proto::codes::HandshakeCode;
 use rpc_proto::handshake::{SessionKey, put_refuse};
+use rpc_session::session_lost;
 use rpc_transport::asynchronous::introduction;
 use rpc_transport::{Chain, TransportError};
 use tokio::io::AsyncWriteExt;
@@ -99,11 +101,16 @@ async fn let_in<'s>(
 
 /// Tells a client that it may not come in.
 async fn refuse(socket: &mut TcpStream) {
-    const MOMENT: Duration = Duration::from_secs(1);
     let mut out = Vec::new();
     put_refuse(HandshakeCode::MISMATCH, &mut out);
+    last_words(socket, &out).await;
+}
+
+/// Tells a client the last that it hears from this server.
+async fn last_words(socket: &mut TcpStream, bytes: &[u8]) {
+    const MOMENT: Duration = Duration::from_secs(1);
     let told = async {
-        socket.write_all(&out).await?;
+        socket.write_all(bytes).await?;
         socket.shutdown().await?;
         // A connection that is closed with bytes unread takes back what was said last.
         tokio::io::copy(socket, &mut tokio::io::sink()).await
@@ -156,14 +163,30 @@ async fn in_worker(shared: &Shared, mut socket: TcpStream, session: SessionConte
     if !accept(shared, &mut socket, &session).await {
         return;
     }
+    // The worker gets a socket that nobody waits for here.
+    let socket = match socket.into_std() {
+        Ok(socket) => socket,
+        Err(error) => return warn!(%error, "no session: its connection failed"),
+    };
     let served = async {
-        match workers.hand_over(worker, socket, &session).await {
+        let untold = match workers.hand_over(worker, &socket, &session).await {
             Ok(mut worker) => worker.serve(session.timeout).await,
-            Err(error) => warn!(%error, "no session: no worker takes it"),
+            Err(error) => {
+                warn!(%error, "no session: no worker takes it");
+                Some(session_lost("no process takes it"))
+            }
+        };
+        if let Some(why) = untold {
+            socket.set_nonblocking(true)?;
+            let farewell = shared.options.serve.farewell(&why);
+            last_words(&mut TcpStream::from_std(socket)?, &farewell).await;
         }
+        Ok::<_, io::Error>(())
     };
     tokio::select! {
-        () = served => {}
+        told = served => if let Err(error) = told {
+            debug!(%error, "the client cannot be told how its session ended");
+        },
         // The worker is killed when it is dropped here.
         () = shared.stopped() => {}
     }

@@ -2,7 +2,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
+use rpc_proto::codes::{SESSION_LOST_PREFIX, SESSION_TIMEOUT_PREFIX};
 use rpc_proto::endpoint::{EndpointError, RequestError};
 use rpc_proto::handshake::KeyError;
 use rpc_proto::{DataType, DecodeError};
@@ -33,6 +33,12 @@ pub enum SessionError {
     /// The server ended the session, since its time was up.
     #[error("the session's time is up: {message}")]
     TimedOut {
+        /// What the server says.
+        message: String,
+    },
+    /// The server has lost what served the session: a function crashed its process, for example.
+    #[error("the server lost the session: {message}")]
+    Lost {
         /// What the server says.
         message: String,
     },
@@ -129,6 +135,7 @@ impl SessionError {
                 | Self::Protocol { .. }
                 | Self::Ended { .. }
                 | Self::TimedOut { .. }
+                | Self::Lost { .. }
                 | Self::Closed
                 | Self::ClientGone { .. }
         )
@@ -138,6 +145,11 @@ impl SessionError {
     #[must_use]
     pub fn is_session_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
+    }
+
+    /// Is it what the server said before it closed the connection?
+    pub(crate) fn is_farewell(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Lost { .. })
     }
 
     /// Is the connection gone, so that the server may have said before why?
@@ -156,15 +168,19 @@ impl SessionError {
 
     /// What the text of an exception means.
     pub(crate) fn from_exception(text: &str) -> Self {
-        match text.split_once(SESSION_TIMEOUT_PREFIX) {
+        let farewell = |prefix| {
+            let (before, message) = text.split_once(prefix)?;
             // A hop in between puts its own words before the prefix.
-            Some((before, message)) if before.is_empty() || before.ends_with('\n') => {
-                Self::TimedOut {
-                    message: message.to_owned(),
-                }
-            }
-            _ => Self::Remote(RemoteError::parse(text)),
+            let starts = before.is_empty() || before.ends_with('\n');
+            starts.then(|| message.to_owned())
+        };
+        if let Some(message) = farewell(SESSION_TIMEOUT_PREFIX) {
+            return Self::TimedOut { message };
         }
+        if let Some(message) = farewell(SESSION_LOST_PREFIX) {
+            return Self::Lost { message };
+        }
+        Self::Remote(RemoteError::parse(text))
     }
 
     pub(crate) fn mismatch(dtype: DataType, elements: u64, data: impl fmt::Display) -> Self {
@@ -320,5 +336,21 @@ mod tests {
         assert!(
             !SessionError::from_exception("no RPCSessionTimeoutError: here").is_session_timeout()
         );
+    }
+
+    #[test]
+    fn a_lost_session_is_told_apart_also_behind_a_hop() {
+        let text = "RPCSessionLostError: its process ended";
+        let hop = format!("RPCError: Error caught from RPC call:\n{text}");
+        for text in [text, &hop] {
+            let error = SessionError::from_exception(text);
+            assert!(error.is_fatal() && !error.is_session_timeout());
+            assert_eq!(
+                error.to_string(),
+                "the server lost the session: its process ended"
+            );
+        }
+        let other = SessionError::from_exception("no RPCSessionLostError: here");
+        assert!(other.remote().is_some() && !other.is_fatal());
     }
 }

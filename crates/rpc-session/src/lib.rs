@@ -100,7 +100,7 @@ pub use local::{
     LocalTensor, LocalValue, NewFile, WorkDir, test_functions,
 };
 pub use options::SessionOptions;
-pub use serving::{ServeError, ServeOptions};
+pub use serving::{ServeError, ServeOptions, session_expired, session_lost};
 pub use timing::{TimeEvaluatorOptions, Timing};
 
 /// The arguments of a call: `args![1, "text", &tensor]`.

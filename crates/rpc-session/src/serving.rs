@@ -1,12 +1,15 @@
 //! What both serving twins share.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
+use rpc_proto::codes::{SESSION_LOST_PREFIX, SESSION_TIMEOUT_PREFIX};
 use rpc_proto::endpoint::EndpointError;
 use rpc_proto::{Dialect, Limits, Packet, ServerEndpoint};
 use rpc_transport::{Chain, TransportError};
+
+use crate::Exception;
 
 /// How sessions are served.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +59,15 @@ impl ServeOptions {
     pub(crate) fn endpoint(&self) -> ServerEndpoint {
         ServerEndpoint::new(self.dialect, self.limits)
     }
+
+    /// The packet that tells a client why its session has ended, where nobody serves it any more: it takes
+    /// it for the answer to what it asks next, or waits for.
+    #[must_use]
+    pub fn farewell(&self, why: &Exception) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.endpoint().answer_exception(why.message(), &mut out);
+        out
+    }
 }
 
 /// Why serving a connection ended before the client said goodbye.
@@ -101,17 +113,21 @@ impl ClientGone {
     }
 }
 
-/// The packets that tell a client that its time is up: an exception in the words of the reference's
-/// servers. They print seconds as Python prints a float.
-pub(crate) fn expired_packet(options: &ServeOptions, limit: Duration) -> Vec<u8> {
+/// What a client is told whose session was lost with what served it, and `how`.
+#[must_use]
+pub fn session_lost(how: impl fmt::Display) -> Exception {
+    Exception::runtime(format!("{SESSION_LOST_PREFIX}{how}"))
+}
+
+/// What a client is told whose time is up, in the words of the reference's servers. They print seconds as
+/// Python prints a float.
+#[must_use]
+pub fn session_expired(limit: Duration) -> Exception {
     let seconds = limit.as_secs_f64();
-    let text = format!(
+    Exception::runtime(format!(
         "{SESSION_TIMEOUT_PREFIX}Your {seconds:?}s session has expired, \
          try to increase the \"session_timeout\" value."
-    );
-    let mut out = Vec::new();
-    options.endpoint().answer_exception(&text, &mut out);
-    out
+    ))
 }
 
 /// The packets that tell a client that it broke the protocol: an exception, and that the session ends.
@@ -142,7 +158,7 @@ mod tests {
             (Duration::from_millis(500), "Your 0.5s session has expired"),
             (Duration::from_secs(60), "Your 60.0s session has expired"),
         ] {
-            let packet = expired_packet(&ServeOptions::default(), limit);
+            let packet = ServeOptions::default().farewell(&session_expired(limit));
             let text = String::from_utf8_lossy(&packet[28..]).into_owned();
             assert_eq!(
                 text,

@@ -80,12 +80,13 @@ pub fn run(
     });
     let served = || {
         end.with_server()?;
-        env::set_current_dir(&session.work_dir)?;
-        let expiry = Expiry::default();
+        let answering = Arc::clone(&end);
+        let expiry = Expiry::watched(move |begins| answering.answering(begins));
         if let Some(limit) = session.timeout {
             end.in_time(&expiry, limit)?;
         }
-        let (constructors, failure) = match make(&session) {
+        let prepared = env::set_current_dir(&session.work_dir).map_err(Exception::from);
+        let (constructors, failure) = match prepared.and_then(|()| make(&session)) {
             Ok(constructors) => (constructors, None),
             Err(error) => (unprepared(&error), Some(error)),
         };
@@ -116,9 +117,16 @@ impl End {
     /// Tells the server how the session ended, once; the server sees to what is left of it.
     fn tell(&self, failure: Option<String>) {
         let first = !self.told.swap(true, Ordering::Relaxed);
-        if first && (Report { failure }).send(&self.control).is_err() {
+        let ended = Report::Ended { failure };
+        if first && ended.send(&self.control).is_err() {
             self.without_server();
         }
+    }
+
+    /// Tells the server when it can tell the client nothing.
+    fn answering(&self, begins: bool) {
+        // That the server is gone is noticed elsewhere.
+        let _ = Report::Answering(begins).send(&self.control);
     }
 
     /// Ends this process when the server cannot see to what is left of it.

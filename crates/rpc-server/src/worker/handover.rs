@@ -1,6 +1,6 @@
 //! What goes over between a server and a worker: a line of JSON that says what session it is and with it
-//! the client's socket; back, an empty line when the worker has it, and a line that says how the session
-//! ended.
+//! the client's socket; back, an empty line when the worker has it, and then a line each time that it has
+//! something to say, up to how the session ended.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -20,11 +20,17 @@ use crate::SessionContext;
 /// The longest line; a path has at most 4096 bytes, and of a message no more is told.
 pub(super) const LONGEST: usize = 16 << 10;
 
-/// How a session ended.
+/// What a worker says that has a session.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Report {
-    /// Why it did, unless the client said goodbye.
-    pub(super) failure: Option<String>,
+pub(super) enum Report {
+    /// An answer begins that takes more than a moment (`true`), or is complete. In between, nobody else can
+    /// tell the client anything.
+    Answering(bool),
+    /// The session has ended.
+    Ended {
+        /// Why it did, unless the client said goodbye.
+        failure: Option<String>,
+    },
 }
 
 impl Report {
@@ -33,7 +39,10 @@ impl Report {
     }
 
     pub(super) fn send(mut self, mut control: &UnixStream) -> io::Result<()> {
-        if let Some(failure) = &mut self.failure {
+        if let Self::Ended {
+            failure: Some(failure),
+        } = &mut self
+        {
             // A byte of text may become six.
             let end = (0..=LONGEST / 8).rfind(|&end| failure.is_char_boundary(end));
             failure.truncate(end.unwrap_or(0));
@@ -161,12 +170,15 @@ mod tests {
     fn a_report_goes_over() {
         let reported = |failure: Option<String>| {
             let (mut ours, theirs) = UnixStream::pair().unwrap();
-            Report { failure }.send(&theirs).unwrap();
+            Report::Ended { failure }.send(&theirs).unwrap();
             drop(theirs);
             let mut line = Vec::new();
             ours.read_to_end(&mut line).unwrap();
             assert!(line.ends_with(b"\n") && line.len() <= LONGEST);
-            Report::parse(&line).unwrap().failure
+            match Report::parse(&line) {
+                Some(Report::Ended { failure }) => failure,
+                other => panic!("{other:?}"),
+            }
         };
         assert_eq!(reported(None), None);
         let failure = Some("lost\nit".to_owned());
@@ -177,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_crash_is_no_report() {
-        for line in ["", "{\"failure\":", "terminate called\n"] {
+        for line in ["", "{\"Ended\":{\"failure\":", "terminate called\n"] {
             assert_eq!(Report::parse(line.as_bytes()), None);
         }
     }

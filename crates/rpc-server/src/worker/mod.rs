@@ -35,7 +35,7 @@
 //! | --- | --- |
 //! | the client goes | itself |
 //! | the session's time is up | itself, whatever its functions do; two seconds later, the server |
-//! | it crashes | nobody has to; the client sees the end of its connection |
+//! | it crashes | nobody has to; the server tells the client how, unless that would come in the middle of an answer |
 //! | it takes more memory than [`limit_memory`] allows | itself, as if it had crashed |
 //! | the server ends, also without a farewell | itself, and it removes its work directory |
 //!

@@ -3,12 +3,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rpc_session::{Exception, session_expired, session_lost};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -32,6 +32,10 @@ pub(crate) struct Worker {
     child: Child,
     /// Both see the other's end here.
     control: UnixStream,
+    /// What it has said that is not a whole line yet.
+    said: Vec<u8>,
+    /// It is in the middle of an answer.
+    answering: bool,
 }
 
 impl Worker {
@@ -48,7 +52,12 @@ impl Worker {
             // Away from the terminal's signals, and with all that it starts in one group.
             .process_group(0)
             .spawn()?;
-        Ok(Self { child, control })
+        Ok(Self {
+            child,
+            control,
+            said: Vec::new(),
+            answering: false,
+        })
     }
 
     /// Gives it its session, and waits until it has it. Its time begins then, and the connection is its
@@ -72,33 +81,60 @@ impl Worker {
         Poll::Ready(())
     }
 
-    /// Waits for the end of its session, which `limit` limits, and tells how that was.
-    pub(crate) async fn serve(&mut self, limit: Option<Duration>) {
-        let said = match limit {
-            None => Some(self.last_words().await),
-            Some(limit) => timeout(limit + GRACE, self.last_words()).await.ok(),
+    /// Waits for the end of its session, which `limit` limits, and logs how that was. What comes back is for
+    /// the client, if the worker could not tell it.
+    pub(crate) async fn serve(&mut self, limit: Option<Duration>) -> Option<Exception> {
+        let last_words = async {
+            match limit {
+                None => Ok(self.last_words().await),
+                Some(limit) => timeout(limit + GRACE, self.last_words())
+                    .await
+                    .map_err(|_| limit),
+            }
         };
+        let said = last_words.await;
         let ended = self.end().await;
-        match (said.as_deref().map(Report::parse), ended) {
-            (None, _) => warn!("session ended: its time was up, and its process had to be killed"),
-            (Some(Some(Report { failure: None })), _) => info!("session ended"),
-            (Some(Some(Report { failure: Some(why) })), _) => warn!("session ended: {why}"),
-            (Some(None), Ok(status)) => warn!("session ended: {}", describe(status)),
-            (Some(None), Err(error)) => warn!(%error, "session ended: its process is lost"),
-        }
+        let untold = match said {
+            Ok(Some(why)) => {
+                match why {
+                    None => info!("session ended"),
+                    Some(why) => warn!("session ended: {why}"),
+                }
+                return None;
+            }
+            Ok(None) => {
+                let how = describe(ended);
+                warn!("session ended: {how}");
+                session_lost(how)
+            }
+            Err(limit) => {
+                warn!("session ended: its time was up, and its process had to be killed");
+                session_expired(limit)
+            }
+        };
+        Some(untold).filter(|_| !self.answering)
     }
 
-    /// What it says until it ends.
-    async fn last_words(&mut self) -> Vec<u8> {
-        let mut said = Vec::new();
-        while !said.ends_with(b"\n") && said.len() < LONGEST {
+    /// How its session ended, as it says itself: why it did, unless the client said goodbye. `None` if it
+    /// is gone without a word.
+    async fn last_words(&mut self) -> Option<Option<String>> {
+        loop {
+            while let Some(end) = self.said.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<_> = self.said.drain(..=end).collect();
+                match Report::parse(&line)? {
+                    Report::Answering(answering) => self.answering = answering,
+                    Report::Ended { failure } => {
+                        let _ = timeout(GRACE, self.control.read_u8()).await;
+                        return Some(failure);
+                    }
+                }
+            }
             // Whether it ends or fails, the worker is gone.
-            if !matches!(self.control.read_buf(&mut said).await, Ok(1..)) {
-                return said;
+            let read = self.control.read_buf(&mut self.said).await;
+            if !matches!(read, Ok(1..)) || self.said.len() > LONGEST {
+                return None;
             }
         }
-        let _ = timeout(GRACE, self.control.read_u8()).await;
-        said
     }
 
     /// Ends it and all that it started, and says how it ended.
@@ -133,11 +169,10 @@ impl Drop for Worker {
 }
 
 /// How a process ended, in words.
-pub(super) fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("its process ended with status {code}"),
-        (None, Some(signal)) => format!("its process was ended by signal {signal}"),
-        (None, None) => "its process ended".to_owned(),
+pub(super) fn describe(ended: io::Result<ExitStatus>) -> String {
+    match ended {
+        Ok(status) => format!("its process ended with {status}"),
+        Err(error) => format!("its process is lost: {error}"),
     }
 }
 
@@ -167,9 +202,10 @@ mod tests {
     #[tokio::test]
     async fn what_it_left_behind_ends_with_it() {
         // The other one has no part in the socket, as that of a real worker.
-        let mut worker = shell("sleep 60 </dev/null & echo $! >&0");
-        let pid = worker.last_words().await;
-        let pid = String::from_utf8(pid).unwrap().trim().parse().unwrap();
+        let script = r#"sleep 60 </dev/null & echo "{\"Ended\":{\"failure\":\"$!\"}}" >&0"#;
+        let mut worker = shell(script);
+        let pid = worker.last_words().await.unwrap().unwrap();
+        let pid = pid.parse().unwrap();
         assert!(runs(pid));
         let status = worker.end().await.unwrap();
         assert!(status.success(), "{status}");
@@ -186,12 +222,24 @@ mod tests {
     #[tokio::test]
     async fn how_it_ended_is_told() {
         for (script, told) in [
-            ("exit 3", "its process ended with status 3"),
-            ("kill -SEGV $$", "its process was ended by signal 11"),
+            ("exit 3", "its process ended with exit status: 3"),
+            (
+                "kill -SEGV $$",
+                "its process ended with signal: 11 (SIGSEGV)",
+            ),
         ] {
             let mut worker = shell(script);
-            assert!(worker.last_words().await.is_empty());
-            assert_eq!(describe(worker.end().await.unwrap()), told);
+            let told = session_lost(told);
+            assert_eq!(worker.serve(None).await, Some(told), "{script}");
         }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_said_in_the_middle_of_an_answer() {
+        let begins = r#"echo '{"Answering":true}' >&0"#;
+        let ends = r#"echo '{"Answering":false}' >&0"#;
+        let told = |script: String| async move { shell(&script).serve(None).await.is_some() };
+        assert!(!told(format!("{begins}; kill -KILL $$")).await);
+        assert!(told(format!("{begins}; {ends}; kill -KILL $$")).await);
     }
 }

@@ -3,12 +3,12 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
+use std::net::TcpStream as StdTcpStream;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep;
 use tracing::warn;
@@ -72,10 +72,7 @@ impl Workers {
             () = self.changed.notified() => return None,
             gone = self.gone() => gone,
         };
-        Some(match gone.end().await {
-            Ok(status) => describe(status),
-            Err(error) => format!("its process is lost: {error}"),
-        })
+        Some(describe(gone.end().await))
     }
 
     /// A worker that was to wait, and is gone.
@@ -97,12 +94,12 @@ impl Workers {
         waits.map_or_else(|| Worker::start(&self.command), Ok)
     }
 
-    /// Gives a session to a worker, and to another one if that fails. From here on the worker alone has
-    /// the connection, so that the client sees at once when it dies.
+    /// Gives a session to a worker, and to another one if that fails. From here on the worker alone uses
+    /// the connection, as long as it lives.
     pub(crate) async fn hand_over(
         &self,
         mut worker: Worker,
-        socket: TcpStream,
+        socket: &StdTcpStream,
         session: &SessionContext,
     ) -> io::Result<Worker> {
         if let Err(error) = worker.hand_over(session, socket.as_fd()).await {

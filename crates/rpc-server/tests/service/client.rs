@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use rpc_proto::{Dialect, Limits, Packet};
 use rpc_session::asynchronous::{Output, RemoteSession};
 use rpc_session::{SessionError, SessionOptions, args};
 use rpc_transport::ConnectOptions;
@@ -117,10 +118,22 @@ impl Peer {
     pub(crate) async fn has_session(&mut self) {
         self.is_accepted().await;
         self.send(INIT).await;
-        let reply = self.receive(8).await;
-        let length = u64::from_le_bytes(reply.try_into().unwrap());
-        let reply = self.receive(length.try_into().unwrap()).await;
-        assert_eq!(reply[..4], [4, 0, 0, 0], "a return");
+        assert_eq!(self.reply().await[..4], [4, 0, 0, 0], "a return");
+    }
+
+    /// Sends a request of its session.
+    pub(crate) async fn asks(&mut self, packet: &Packet<'_>) {
+        let mut bytes = Vec::new();
+        let encoded = packet.encode(Dialect::default(), Limits::default(), &mut bytes);
+        encoded.unwrap();
+        self.send(&bytes).await;
+    }
+
+    /// One packet, without its length.
+    pub(crate) async fn reply(&mut self) -> Vec<u8> {
+        let length = self.receive(8).await;
+        let length = u64::from_le_bytes(length.try_into().unwrap());
+        self.receive(length.try_into().unwrap()).await
     }
 
     /// It is told that its key is wrong.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use rpc_session::args;
+use rpc_proto::{Packet, Syscall, Value};
+use rpc_session::{SessionError, args};
 use socket2::SockRef;
 
-use crate::client::{INIT, handshake};
+use crate::client::{INIT, Peer, handshake};
 use crate::functions::on_threads;
 use crate::process::{ServerProcess, kill};
 use crate::service::{Service, until, within};
@@ -17,11 +18,14 @@ async fn a_crash_costs_its_session_alone() {
     })
     .await;
     let other = service.client().await;
-    for function in ["test.abort", "test.exit"] {
+    for (function, end) in [
+        ("test.abort", "signal: 6 (SIGABRT)"),
+        ("test.exit", "exit status: 0"),
+    ] {
         let client = service.client().await;
         let error = client.try_call(function, args![]).await.unwrap_err();
-        assert!(error.is_fatal() && error.remote().is_none(), "{error}");
-        assert!(!error.is_session_timeout());
+        assert_lost(&error, end);
+        assert_lost(&client.try_call(function, args![]).await.unwrap_err(), end);
         other.works().await;
         service.serves().await;
     }
@@ -33,9 +37,49 @@ async fn a_crash_costs_its_session_alone() {
         kill(pid);
     };
     let (error, ()) = tokio::join!(hanging, killing);
-    assert!(error.unwrap_err().is_fatal());
+    assert_lost(&error.unwrap_err(), "signal: 9 (SIGKILL)");
     other.works().await;
     service.serves().await;
+}
+
+/// Its client was told how the process of the session ended.
+#[track_caller]
+fn assert_lost(error: &SessionError, how: &str) {
+    let SessionError::Lost { message } = error else {
+        panic!("{error:?}");
+    };
+    assert!(error.is_fatal());
+    assert_eq!(*message, format!("its process ended with {how}"));
+}
+
+#[tokio::test]
+async fn a_crash_in_the_middle_of_an_answer_adds_nothing_to_it() {
+    const NBYTES: usize = 15 << 20;
+    let server = ServerProcess::start();
+    let mut peer = Peer::connect(server.addr).await;
+    peer.shake("client:board").await;
+    peer.has_session().await;
+    peer.asks(&Packet::Syscall(Syscall::GetGlobalFunc {
+        name: "testing.echo".into(),
+    }))
+    .await;
+    let found = peer.reply().await;
+    let handle = found.last_chunk().copied().map(u64::from_le_bytes).unwrap();
+    let data = vec![b'x'; NBYTES];
+    peer.asks(&Packet::Call {
+        function: handle,
+        args: [Value::from(data.as_slice())].into_iter().collect(),
+        bulk: None,
+    })
+    .await;
+    // Its answer is on its way, and nobody takes it.
+    peer.receive(100_000).await;
+    for pid in server.workers() {
+        kill(pid);
+    }
+    let rest = peer.rest().await;
+    assert!(rest.len() < NBYTES);
+    assert!(rest.iter().all(|&byte| byte == b'x'));
 }
 
 #[tokio::test]

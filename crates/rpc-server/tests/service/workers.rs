@@ -110,6 +110,8 @@ async fn one_that_does_not_end_in_time_is_killed() {
     let mut peer = service.peer().await;
     peer.shake("client:board -timeout=0.1").await;
     peer.is_accepted().await;
-    peer.is_closed().await;
+    let told = String::from_utf8(peer.rest().await).unwrap();
+    let expired = "RPCSessionTimeoutError: Your 0.1s session has expired";
+    assert!(told.contains(expired), "{told:?}");
     service.is_idle().await;
 }

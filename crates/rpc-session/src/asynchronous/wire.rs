@@ -10,7 +10,7 @@ use rpc_transport::{Deadline, Step, TransportError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use crate::serving::{ClientGone, expired_packet, too_much};
+use crate::serving::{ClientGone, session_expired, too_much};
 use crate::{ServeError, ServeOptions};
 
 /// How long the last words may take.
@@ -79,7 +79,7 @@ impl Wire {
         }
         self.writer
             .set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
-        let packet = expired_packet(options, limit);
+        let packet = options.farewell(&session_expired(limit));
         let told = self.writer.write_all(&packet, &[]).await.is_ok();
         self.shutdown().await;
         told

@@ -33,8 +33,8 @@ struct Connection {
     /// How long the peer may be silent; until its first answer, how long it may construct the session.
     limit: Option<Duration>,
     reply_timeout: Option<Duration>,
-    /// The last answer, if it was that the time is up. Servers close the connection behind it.
-    expired: Option<SessionError>,
+    /// The last answer, if it was why the session is over. Servers close the connection behind it.
+    farewell: Option<SessionError>,
 }
 
 /// What became of a request. A [`SessionError`] around it ends the session.
@@ -59,7 +59,7 @@ impl Link {
                 out: Vec::new(),
                 limit: Some(options.init_timeout),
                 reply_timeout: options.reply_timeout,
-                expired: None,
+                farewell: None,
             })),
             max_payload: options.connect.limits.payload,
         }
@@ -91,11 +91,11 @@ impl Link {
         match connection.exchange(&self.freed, packet, source, sink) {
             Ok(outcome) => {
                 let failure = outcome.as_ref().err();
-                connection.expired = failure.filter(|error| error.is_session_timeout()).cloned();
+                connection.farewell = failure.filter(|error| error.is_farewell()).cloned();
                 outcome
             }
             Err(error) => {
-                let why = connection.expired.take().unwrap_or(error);
+                let why = connection.farewell.take().unwrap_or(error);
                 *state = Err(why.clone());
                 Err(why)
             }
@@ -180,10 +180,10 @@ impl Connection {
     }
 
     /// Reads the reply to what was freed. That something could not be freed is no failure of the request
-    /// behind it; but an exception that the session's time is up stands where the next reply was due.
+    /// behind it; but an exception that the session is over stands where the next reply was due.
     fn receive_freed(&mut self) -> Result<(), SessionError> {
         let failure = self.receive(Sink::Answer)?.err();
-        self.expired = failure.filter(SessionError::is_session_timeout);
+        self.farewell = failure.filter(SessionError::is_farewell);
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl Connection {
         self.reply_timeout = self.limit;
         while self.endpoint.outstanding() > 0 {
             match self.receive(Sink::Answer) {
-                Ok(Err(said)) if said.is_session_timeout() => return said,
+                Ok(Err(said)) if said.is_farewell() => return said,
                 Ok(_) => {}
                 // That it is gone is known.
                 Err(SessionError::Transport(_)) => break,

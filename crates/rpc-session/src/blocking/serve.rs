@@ -1,5 +1,6 @@
 //! Serving one connection on the caller's own thread, and who may end it.
 
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +10,7 @@ use rpc_transport::{Deadline, Step, TransportError};
 use super::dual::serve::constructor::Constructors;
 use super::dual::serve::endpoint::Serving;
 use super::wire::Wire;
-use crate::serving::expired_packet;
-use crate::{ServeError, ServeOptions};
+use crate::{ServeError, ServeOptions, session_expired};
 
 /// When the time is up, an answer may take so long, then the last words, and then the client to hear them.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -23,11 +23,25 @@ const MOMENT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Default)]
 pub struct Expiry(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     /// An answer is complete, or the connection is not served any more.
     changed: Condvar,
+    watch: Option<Box<Watch>>,
+}
+
+/// Hears that a long answer begins (`true`) and that it is complete.
+type Watch = dyn Fn(bool) + Send + Sync;
+
+/// An answer of more bytes is long. A shorter one leaves in one piece, so that this process cannot end in
+/// the middle of it as long as its client listens.
+const SHORT: u64 = 16 << 10;
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -40,10 +54,22 @@ struct State {
     connection: Option<(Stream, ServeOptions)>,
     /// An answer is being written.
     answering: bool,
+    /// It is a long one.
+    long: bool,
     expired: Option<Duration>,
 }
 
 impl Expiry {
+    /// One that tells, on the thread that serves, when a long answer begins (`true`) and when it is complete.
+    /// In between, nobody else can tell the client anything.
+    #[must_use]
+    pub fn watched(watch: impl Fn(bool) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Shared {
+            watch: Some(Box::new(watch)),
+            ..Shared::default()
+        }))
+    }
+
     /// Tells the client that the time of `limit` is up, and closes the connection. When an answer is on
     /// its way, it has a moment to arrive first; the client is told nothing in the middle of one. To
     /// expire again does nothing.
@@ -112,13 +138,17 @@ impl Expiry {
         self.0.changed.notify_all();
     }
 
-    /// Says that an answer begins.
-    pub(super) fn begin(&self) -> Result<(), ServeError> {
+    /// Says that an answer of so many bytes begins.
+    pub(super) fn begin(&self, nbytes: u64) -> Result<(), ServeError> {
         let mut state = self.lock();
         if let Some(limit) = state.expired {
             return Err(ServeError::Expired { limit });
         }
         state.answering = true;
+        state.long = nbytes > SHORT;
+        let long = state.long;
+        drop(state);
+        self.tell_watch(true, long);
         Ok(())
     }
 
@@ -126,8 +156,17 @@ impl Expiry {
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.answering = false;
+        let long = state.long;
         if state.expired.is_some() {
             self.0.changed.notify_all();
+        }
+        drop(state);
+        self.tell_watch(false, long);
+    }
+
+    fn tell_watch(&self, begins: bool, long: bool) {
+        if let (true, Some(watch)) = (long, &self.0.watch) {
+            watch(begins);
         }
     }
 
@@ -145,7 +184,7 @@ impl Expiry {
 fn tell(stream: &mut Stream, options: &ServeOptions, limit: Duration) {
     stream.set_deadline(Deadline::total(Step::Answer, Some(MOMENT)));
     // Whoever does not listen sees the end of the connection.
-    let packet = expired_packet(options, limit);
+    let packet = options.farewell(&session_expired(limit));
     let _: Result<(), TransportError> = stream.write_all(&packet, &[]);
     stream.shutdown();
 }

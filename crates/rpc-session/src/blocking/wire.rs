@@ -40,7 +40,7 @@ impl Wire {
 
     /// Writes an answer, whole.
     pub(crate) fn answer(&mut self, head: &[u8], payload: &[u8]) -> Result<(), ServeError> {
-        self.expiry.begin()?;
+        self.expiry.begin((head.len() + payload.len()) as u64)?;
         self.write(head, payload)?;
         self.complete()
     }
@@ -138,7 +138,7 @@ impl<'a> DataWriter<'a> {
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), ServeError> {
         if !self.began {
-            self.wire.expiry.begin()?;
+            self.wire.expiry.begin(self.left)?;
             self.began = true;
         }
         self.wire.write(self.head, bytes)?;

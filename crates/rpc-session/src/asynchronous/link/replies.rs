@@ -173,13 +173,13 @@ impl Shared {
 
     /// Reads until the session is over, and gives back the reading half, unless it is lent to somebody.
     async fn read_replies(self: Arc<Self>, mut half: ReadHalf) -> Option<ReadHalf> {
-        // The last answer, if it was that the time is up. Servers close the connection behind it.
-        let mut expired = None;
+        // The last answer, if it was why the session is over. Servers close the connection behind it.
+        let mut farewell = None;
         loop {
             match self.unless_over(self.next_reply(&mut half)).await {
                 Ok((waiter, Next::Answer(answer))) => {
                     let failure = answer.as_ref().err();
-                    expired = failure.filter(|error| error.is_session_timeout()).cloned();
+                    farewell = failure.filter(|error| error.is_farewell()).cloned();
                     let answer = Unclaimed {
                         answer: Some(answer),
                         orphan: waiter.orphan,
@@ -213,7 +213,7 @@ impl Shared {
                     }
                 }
                 Err(error) => {
-                    self.fail(expired.take().unwrap_or(error));
+                    self.fail(farewell.take().unwrap_or(error));
                 }
             }
             half.limit = self.reply_timeout;

@@ -1,6 +1,6 @@
 //! A session on another server, served to a client of ours: one hop of a chain.
 
-use rpc_proto::codes::SESSION_TIMEOUT_PREFIX;
+use rpc_proto::codes::{SESSION_LOST_PREFIX, SESSION_TIMEOUT_PREFIX};
 use rpc_proto::{
     Bulk, DataType, Device, DeviceAttr, OwnedValue, Packet, Returned, Syscall, TensorView, Value,
 };
@@ -22,6 +22,9 @@ fn forwarded(error: SessionError) -> Exception {
         // At the start, where clients look for it.
         SessionError::TimedOut { message } => {
             Exception::runtime(format!("{SESSION_TIMEOUT_PREFIX}{message}"))
+        }
+        SessionError::Lost { message } => {
+            Exception::runtime(format!("{SESSION_LOST_PREFIX}{message}"))
         }
         error => error.into(),
     }

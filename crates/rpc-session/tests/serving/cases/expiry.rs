@@ -172,6 +172,44 @@ fn while_a_large_answer_goes_out() {
     }
 }
 
+/// Who watches hears of each large answer, in one piece or several, and of no small one.
+#[super::only_sync]
+#[test]
+fn large_answers_are_watched() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let server = Server::with(Options {
+        expiry: super::Expiry::watched(move |begins| tell.send(begins).unwrap()),
+        ..Options::default()
+    });
+    let mut client = server.client();
+    let small = Packet::CopyFrom {
+        tensor: tensor(),
+        nbytes: 1 << 10,
+    };
+    let large = Packet::CopyFrom {
+        tensor: tensor(),
+        nbytes: 1 << 20,
+    };
+    client.asks(&small);
+    client.read(8 + 4 + (1 << 10));
+    assert!(told.try_recv().is_err());
+    client.asks(&large);
+    client.read(100_000);
+    assert_eq!(told.recv_timeout(crate::support::PATIENCE), Ok(true));
+    client.read(8 + 4 + (1 << 20) - 100_000);
+    assert_eq!(told.recv_timeout(crate::support::PATIENCE), Ok(false));
+    let data = rpc_proto::Value::from(pattern(LARGE));
+    server
+        .stage
+        .plan(Act::Return(rpc_proto::Returned::Value(data)));
+    client.asks(&call(1, []));
+    client.read(100_000);
+    assert_eq!(told.recv_timeout(crate::support::PATIENCE), Ok(true));
+    drop(client);
+    server.finish().unwrap_err();
+    assert!(told.try_recv().is_err(), "it is never complete");
+}
+
 #[test]
 fn twice() {
     let server = Server::start();

@@ -33,6 +33,7 @@ pub(super) struct Options {
     pub(super) constructors: fn(Constructors) -> Constructors,
     /// Whether its client introduces itself.
     pub(super) handshake: bool,
+    pub(super) expiry: Expiry,
 }
 
 impl Default for Options {
@@ -41,6 +42,7 @@ impl Default for Options {
             serve: ServeOptions::default(),
             constructors: |constructors| constructors,
             handshake: false,
+            expiry: Expiry::default(),
         }
     }
 }
@@ -53,7 +55,7 @@ impl Server {
     pub(super) fn with(options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (stage, expiry) = (Stage::default(), Expiry::default());
+        let (stage, expiry) = (Stage::default(), options.expiry);
         let (sender, ended) = channel();
         let constructors = (options.constructors)(Constructors::new(Mocks(stage.clone())));
         let serving = expiry.clone();
