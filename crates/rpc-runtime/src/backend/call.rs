@@ -8,6 +8,7 @@ use rpc_session::{
     LocalValue,
 };
 
+use super::allocator::Allocator;
 use super::memory::Allocated;
 use super::module::TvmModule;
 use super::{exception, local_tensor};
@@ -196,8 +197,8 @@ fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
 
 /// A copy of a tensor in memory of the runtime's own, which stays.
 fn kept(runtime: Runtime, tensor: &LocalTensor) -> Result<crate::Tensor, Error> {
-    let backend = super::TvmBackend::new(runtime)?;
-    let copy = backend.tensor(tensor.device(), tensor.shape(), tensor.dtype(), None)?;
+    let allocator = Allocator::new(runtime)?;
+    let copy = allocator.tensor(tensor.device(), tensor.shape(), tensor.dtype(), None)?;
     tensor.copy_to(&local_tensor(&copy)?)?;
     Ok(copy)
 }

@@ -1,5 +1,6 @@
 //! What a local session runs on where there is a runtime: its devices, its functions and its modules.
 
+mod allocator;
 mod call;
 mod memory;
 mod module;
@@ -7,7 +8,7 @@ mod module;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rpc_proto::{DataType, Device, DeviceAttr, DeviceType, OwnedValue, Shape, TensorView, Value};
+use rpc_proto::{DataType, Device, DeviceAttr, DeviceType, OwnedValue, TensorView, Value};
 use rpc_session::{
     Backend, DeviceMemory, Exception, Functions, LocalFunction, LocalTensor, WorkDir,
 };
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::function::Function;
 use crate::library::Runtime;
 use crate::{Arg, Tensor};
+use allocator::{Allocator, may_exist};
 use memory::Allocated;
 
 /// TVM's runtime, as what local sessions run on.
@@ -40,8 +42,7 @@ use memory::Allocated;
 #[derive(Debug)]
 pub struct TvmBackend {
     runtime: Runtime,
-    shape: Function,
-    allocate: Function,
+    allocator: Allocator,
     copy: Function,
     attr: Function,
     create_stream: Function,
@@ -61,8 +62,7 @@ impl TvmBackend {
         let named = |name| runtime.named(name);
         Ok(Self {
             runtime,
-            shape: named("ffi.Shape")?,
-            allocate: named("runtime.TVMTensorAllocWithScope")?,
+            allocator: Allocator::new(runtime)?,
             copy: named("runtime.TVMTensorCopyFromTo")?,
             attr: named("runtime.GetDeviceAttr")?,
             create_stream: named("runtime.Device_StreamCreate")?,
@@ -101,31 +101,7 @@ impl TvmBackend {
         scope: Option<&str>,
     ) -> Result<Tensor, Exception> {
         self.check_device(device)?;
-        // The runtime counts bits in 64 bits: above that it would give less memory than it says.
-        let nbytes = Shape::from(shape).nbytes(dtype);
-        if nbytes.is_none_or(|nbytes| nbytes > MOST_BYTES) {
-            return Err(Exception::new(
-                "MemoryError",
-                format!("no memory has room for a tensor of {dtype} {shape:?}"),
-            ));
-        }
-        let sizes: Vec<_> = shape.iter().map(|&size| Arg::Int(size)).collect();
-        let crate::Value::Object(shape) = self.shape.call(&sizes).map_err(exception)? else {
-            return Err(Exception::runtime("the runtime made no shape of sizes"));
-        };
-        let scope = scope.map_or(Arg::None, Arg::Str);
-        let args = [
-            Arg::Object(&shape),
-            Arg::DataType(dtype),
-            Arg::Device(device),
-            scope,
-        ];
-        match self.allocate.call(&args).map_err(exception)? {
-            crate::Value::Tensor(tensor) => Ok(tensor),
-            other => Err(Exception::runtime(format!(
-                "the runtime made {other:?} in place of a tensor"
-            ))),
-        }
+        self.allocator.tensor(device, shape, dtype, scope)
     }
 
     fn on_stream(&self, device: Device, stream: u64, action: &Function) -> Result<(), Exception> {
@@ -174,16 +150,6 @@ impl TvmBackend {
             other => Value::from(format!("{other:?}")),
         })
     }
-}
-
-/// A tensor of more bytes has more bits than 64 bits count.
-const MOST_BYTES: u64 = (1 << 60) - 1;
-
-/// The runtime has a table of the kinds of devices, and does not check whether it ends before the one it is
-/// asked for.
-fn may_exist(device: Device) -> bool {
-    let kind = device.device_type;
-    (0..=DeviceType::TRN.0).contains(&kind.0) && kind.name().is_some() && device.id >= 0
 }
 
 fn of_device(device: Device, stream: u64) -> (i32, i32, u64) {
@@ -323,9 +289,8 @@ fn may_overlap(a: &LocalTensor, b: &LocalTensor) -> bool {
     matches!(own, [Some(a), Some(b)] if a.memory().0.overlaps(b.memory().0))
 }
 
-/// The sizes of a tensor that a session has.
+/// A tensor of the runtime, for sessions.
 fn local_tensor(tensor: &Tensor) -> Result<LocalTensor, Exception> {
     let memory = Box::new(Allocated::whole(tensor));
-    let shape = Shape::from(tensor.shape());
-    LocalTensor::in_memory(memory, tensor.byte_offset(), &shape, tensor.dtype())
+    LocalTensor::in_memory(memory, tensor.byte_offset(), tensor.shape(), tensor.dtype())
 }
