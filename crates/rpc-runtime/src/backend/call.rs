@@ -1,7 +1,6 @@
 //! Calls from sessions into the runtime, and from the runtime to functions in Rust.
 
 use std::any::Any;
-use std::sync::RwLockWriteGuard;
 
 use rpc_session::{
     Callable, DeviceMemory, Exception, LocalFunction, LocalModule, LocalObject, LocalTensor,
@@ -60,12 +59,12 @@ pub(super) fn call(
     let objects = args.iter().map(|arg| object(runtime, arg));
     let objects = objects.collect::<Result<Vec<_>, _>>()?;
     let mut result = Err(Exception::runtime("the tensors were not lent"));
-    let mut lent = Lent::new(args);
+    let mut lent = Lent::new(args)?;
     lent.with_all(&mut |lent| {
         let called = lent.views(args).and_then(|views| {
-            let mut views = views.iter();
-            let args = args.iter().zip(&objects);
-            let args = args.map(|(arg, object)| argument(arg, object.as_ref(), &mut views));
+            let args = args.iter().zip(&objects).zip(&views);
+            let args =
+                args.map(|((arg, object), view)| argument(arg, object.as_ref(), view.as_ref()));
             let args = args.collect::<Result<Vec<_>, _>>()?;
             function.call(&args).map_err(exception)
         });
@@ -114,7 +113,7 @@ fn object_of(object: &LocalObject) -> Result<Object, Exception> {
 fn argument<'a>(
     arg: &'a rpc_session::Arg<'_>,
     object: Option<&'a Object>,
-    views: &mut std::slice::Iter<'a, TensorView<'a>>,
+    view: Option<&'a TensorView<'a>>,
 ) -> Result<Arg<'a>, Exception> {
     use rpc_session::Arg as Local;
     Ok(match arg {
@@ -127,12 +126,10 @@ fn argument<'a>(
         Local::DataType(dtype) => Arg::DataType(*dtype),
         Local::Device(device) => Arg::Device(*device),
         Local::Pointer(address) => Arg::Pointer(*address),
-        other => match (object, other) {
+        other => match (object, view) {
             (Some(object), _) => Arg::Object(object),
-            (None, Local::Tensor(_)) if views.len() > 0 => {
-                views.next().map_or(Arg::None, Arg::Tensor)
-            }
-            _ => {
+            (None, Some(view)) => Arg::Tensor(view),
+            (None, None) => {
                 let kind = other.kind();
                 let message = format!("the runtime does not know {kind} as an argument");
                 return Err(Exception::new("TypeError", message));
@@ -215,7 +212,7 @@ impl<'t> Lent<'t> {
     /// So many tensors may one call have.
     const MOST: usize = 1024;
 
-    fn new(args: &'t [rpc_session::Arg<'_>]) -> Self {
+    fn new(args: &'t [rpc_session::Arg<'_>]) -> Result<Self, Exception> {
         let memories = args.iter().filter_map(|arg| match arg {
             rpc_session::Arg::Tensor(tensor) => Some((tensor.memory_id(), tensor.memory())),
             _ => None,
@@ -223,32 +220,29 @@ impl<'t> Lent<'t> {
         let mut memories: Vec<_> = memories.collect();
         memories.sort_by_key(|(id, _)| *id);
         memories.dedup_by_key(|(id, _)| *id);
-        Self {
+        let count = memories.len();
+        if count > Self::MOST {
+            let most = Self::MOST;
+            return Err(Exception::new(
+                "ValueError",
+                format!("{count} tensors in one call, more than the limit of {most}"),
+            ));
+        }
+        Ok(Self {
             memories,
             places: Vec::new(),
-        }
+        })
     }
 
     /// Locks one memory after the other, and does something then.
     fn with_all(&mut self, body: &mut dyn FnMut(&Self)) -> Result<(), Exception> {
-        if self.memories.len() > Self::MOST {
-            return Err(Exception::new(
-                "ValueError",
-                format!(
-                    "{} tensors in one call, more than the limit of {}",
-                    self.memories.len(),
-                    Self::MOST
-                ),
-            ));
-        }
         let Some(&(_, memory)) = self.memories.get(self.places.len()) else {
             body(self);
             return Ok(());
         };
         if let Some(own) = own(memory) {
             let (memory, ahead) = own.memory();
-            let (_guard, place): (RwLockWriteGuard<'_, bool>, _) =
-                memory.lock().map_err(exception)?;
+            let (_guard, place) = memory.lock().map_err(exception)?;
             self.places.push(place.wrapping_add(ahead));
             return self.with_all(body);
         }
@@ -260,38 +254,39 @@ impl<'t> Lent<'t> {
         rest
     }
 
-    /// The tensors among the arguments. All memory is locked.
+    /// For each argument that is a tensor the view of it. All memory is locked.
     fn views<'v>(
         &self,
         args: &'v [rpc_session::Arg<'_>],
-    ) -> Result<Vec<TensorView<'v>>, Exception> {
-        let tensors = args.iter().filter_map(|arg| match arg {
-            rpc_session::Arg::Tensor(tensor) => Some(tensor),
-            _ => None,
-        });
-        let views = tensors.map(|tensor| {
-            let start = tensor.byte_offset();
-            let id = tensor.memory_id();
-            let at = self.memories.binary_search_by_key(&id, |(id, _)| *id);
-            let place = at.ok().and_then(|at| self.places.get(at).copied());
-            let place = place.ok_or_else(|| Exception::runtime("a tensor that was not lent"))?;
-            // Addresses of other devices may be anything: nothing can be added to them.
-            let (place, offset) = match tensor.memory().is_host() {
-                true => (place.wrapping_add(start), 0),
-                false => (place, start as u64),
-            };
-            // SAFETY: the tensor is inside its memory, which is there and locked while this is lent.
-            Ok(unsafe {
-                TensorView::of_raw(
-                    place.cast(),
-                    tensor.device(),
-                    offset,
-                    tensor.shape(),
-                    tensor.dtype(),
-                )
-            })
+    ) -> Result<Vec<Option<TensorView<'v>>>, Exception> {
+        let views = args.iter().map(|arg| match arg {
+            rpc_session::Arg::Tensor(tensor) => self.view(tensor).map(Some),
+            _ => Ok(None),
         });
         views.collect()
+    }
+
+    fn view<'v>(&self, tensor: &'v LocalTensor) -> Result<TensorView<'v>, Exception> {
+        let start = tensor.byte_offset();
+        let id = tensor.memory_id();
+        let at = self.memories.binary_search_by_key(&id, |(id, _)| *id);
+        let place = at.ok().and_then(|at| self.places.get(at).copied());
+        let place = place.ok_or_else(|| Exception::runtime("a tensor that was not lent"))?;
+        // Addresses of other devices may be anything: nothing can be added to them.
+        let (place, offset) = match tensor.memory().is_host() {
+            true => (place.wrapping_add(start), 0),
+            false => (place, start as u64),
+        };
+        // SAFETY: the tensor is inside its memory, which is there and locked while this is lent.
+        Ok(unsafe {
+            TensorView::of_raw(
+                place.cast(),
+                tensor.device(),
+                offset,
+                tensor.shape(),
+                tensor.dtype(),
+            )
+        })
     }
 }
 

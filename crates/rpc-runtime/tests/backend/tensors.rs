@@ -139,6 +139,23 @@ fn a_tensor_may_be_given_twice_in_one_call() {
 }
 
 #[test]
+fn a_call_has_a_limit_of_tensors() {
+    let count = registered(LocalFunction::packed("rpc_runtime.backend.count", |args| {
+        Ok(i64::try_from(args.len())?.into())
+    }));
+    let tensor = |_| LocalTensor::from_slice(&[1], &[1.0_f32]).unwrap().into();
+    let mut args: Vec<LocalValue> = (0..1024).map(tensor).collect();
+    assert_eq!(count.call(&args).unwrap().get::<i64>().unwrap(), 1024);
+    // The same one again needs no other lock.
+    args.push(args[0].clone());
+    assert_eq!(count.call(&args).unwrap().get::<i64>().unwrap(), 1025);
+    args.push(tensor(1024));
+    let error = count.call(&args).unwrap_err();
+    assert!(error.message().contains("limit of 1024"), "{error:?}");
+    remove("rpc_runtime.backend.count");
+}
+
+#[test]
 fn memory_is_not_read_and_written_at_once() {
     let copy = registered(LocalFunction::packed("rpc_runtime.backend.copy", |args| {
         let [rpc_session::Arg::Tensor(a), rpc_session::Arg::Tensor(b)] = args else {
