@@ -25,7 +25,7 @@ struct TvmFunction {
 
 impl Callable for TvmFunction {
     fn call(&self, args: &[rpc_session::Arg<'_>]) -> Result<LocalValue, Exception> {
-        call(Runtime::of_process(), &self.function, args)
+        call(&self.function, args)
     }
 }
 
@@ -35,28 +35,24 @@ pub(super) fn of_function(name: &str, function: Function) -> LocalFunction {
 }
 
 /// A function of a session, for the runtime.
-pub(super) fn to_function(runtime: Runtime, function: &LocalFunction) -> Result<Function, Error> {
+pub(super) fn to_function(function: &LocalFunction) -> Result<Function, Error> {
     if let Some(own) = function.downcast_ref::<TvmFunction>() {
         return Ok(own.function.clone());
     }
     let function = function.clone();
-    runtime.new_function(move |values| {
-        let args = values
-            .iter()
-            .cloned()
-            .map(|value| local_value(runtime, value));
+    Runtime::of_process().new_function(move |values| {
+        let args = values.iter().cloned().map(local_value);
         let args = args.collect::<Result<Vec<_>, _>>()?;
-        runtime_value(runtime, function.call(&args)?)
+        runtime_value(function.call(&args)?)
     })
 }
 
 /// Calls a function of the runtime with what a session has.
 pub(super) fn call(
-    runtime: Runtime,
     function: &Function,
     args: &[rpc_session::Arg<'_>],
 ) -> Result<LocalValue, Exception> {
-    let objects = args.iter().map(|arg| object(runtime, arg));
+    let objects = args.iter().map(object);
     let objects = objects.collect::<Result<Vec<_>, _>>()?;
     let mut result = Err(Exception::runtime("the tensors were not lent"));
     let mut lent = Lent::new(args)?;
@@ -70,14 +66,14 @@ pub(super) fn call(
         });
         result = called;
     })?;
-    local_value(runtime, result?)
+    local_value(result?)
 }
 
 /// The object that stands for an argument, if it is one that the runtime knows as an object.
-fn object(runtime: Runtime, arg: &rpc_session::Arg<'_>) -> Result<Option<Object>, Exception> {
+fn object(arg: &rpc_session::Arg<'_>) -> Result<Option<Object>, Exception> {
     Ok(Some(match arg {
         rpc_session::Arg::Function(function) => {
-            let function = to_function(runtime, function).map_err(exception)?;
+            let function = to_function(function).map_err(exception)?;
             function.object().clone()
         }
         rpc_session::Arg::Module(module) => object_of_module(module)?,
@@ -139,7 +135,7 @@ fn argument<'a>(
 }
 
 /// What the runtime gives, for a session.
-fn local_value(runtime: Runtime, value: Value) -> Result<LocalValue, Exception> {
+pub(super) fn local_value(value: Value) -> Result<LocalValue, Exception> {
     Ok(match value {
         Value::None => LocalValue::None,
         Value::Int(value) => LocalValue::Int(value),
@@ -152,7 +148,7 @@ fn local_value(runtime: Runtime, value: Value) -> Result<LocalValue, Exception> 
         Value::Bytes(bytes) => LocalValue::Bytes(bytes),
         Value::Tensor(tensor) => LocalValue::Tensor(local_tensor(&tensor)?),
         Value::Object(object) if object.is_module() => {
-            LocalValue::Module(LocalModule::compiled(TvmModule::new(runtime, object)))
+            LocalValue::Module(LocalModule::compiled(TvmModule { object }))
         }
         Value::Object(object) => match Function::try_from(object) {
             Ok(function) => {
@@ -167,7 +163,7 @@ fn local_value(runtime: Runtime, value: Value) -> Result<LocalValue, Exception> 
 }
 
 /// What a function in Rust gives, for the runtime.
-fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
+fn runtime_value(value: LocalValue) -> Result<Value, Error> {
     Ok(match value {
         LocalValue::None => Value::None,
         LocalValue::Int(value) => Value::Int(value),
@@ -178,10 +174,8 @@ fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
         LocalValue::Device(value) => Value::Device(value),
         LocalValue::Str(text) => Value::Str(text),
         LocalValue::Bytes(bytes) => Value::Bytes(bytes),
-        LocalValue::Tensor(tensor) => Value::Tensor(kept(runtime, &tensor)?),
-        LocalValue::Function(function) => {
-            Value::Object(to_function(runtime, &function)?.object().clone())
-        }
+        LocalValue::Tensor(tensor) => Value::Tensor(kept(&tensor)?),
+        LocalValue::Function(function) => Value::Object(to_function(&function)?.object().clone()),
         LocalValue::Module(module) => Value::Object(object_of_module(&module)?),
         LocalValue::Object(object) => Value::Object(object_of(&object)?),
         other => {
@@ -193,8 +187,8 @@ fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
 }
 
 /// A copy of a tensor in memory of the runtime's own, which stays.
-fn kept(runtime: Runtime, tensor: &LocalTensor) -> Result<crate::Tensor, Error> {
-    let allocator = Allocator::new(runtime)?;
+fn kept(tensor: &LocalTensor) -> Result<crate::Tensor, Error> {
+    let allocator = Allocator::new(Runtime::of_process())?;
     let copy = allocator.tensor(tensor.device(), tensor.shape(), tensor.dtype(), None)?;
     tensor.copy_to(&local_tensor(&copy)?)?;
     Ok(copy)

@@ -87,7 +87,7 @@ impl TvmBackend {
                 debug!(name, "the runtime keeps its own");
                 continue;
             }
-            let function = call::to_function(self.runtime, &function)?;
+            let function = call::to_function(&function)?;
             self.runtime.register(name, &function, false)?;
         }
         Ok(())
@@ -179,7 +179,7 @@ impl Backend for TvmBackend {
     fn function(&self, name: &str, files: Option<&WorkDir>) -> Option<LocalFunction> {
         // The runtime has such functions too, whose files are not those of the session.
         if name.starts_with("tvm.rpc.server.") {
-            return module::function(self.runtime, name, files?);
+            return module::function(name, files?);
         }
         let function = self.runtime.function(name)?;
         Some(call::of_function(name, function))
@@ -239,7 +239,7 @@ impl Backend for TvmBackend {
             return from.copy_to(to);
         }
         let bytes = |tensor: &LocalTensor| rpc_session::Arg::Tensor(tensor.clone());
-        call::call(self.runtime, &self.copy, &[bytes(from), bytes(to)])?;
+        call::call(&self.copy, &[bytes(from), bytes(to)])?;
         // The copy is done when this returns.
         for device in [from.device(), to.device()] {
             self.on_stream(device, 0, &self.sync_stream)?;
