@@ -230,12 +230,14 @@ impl Backend for TvmBackend {
 
     fn copy(&self, from: &LocalTensor, to: &LocalTensor, stream: u64) -> Result<(), Exception> {
         self.check_stream(from.device(), stream)?;
-        if from.nbytes() == to.nbytes() && may_overlap(from, to) {
+        if from.nbytes() == to.nbytes() && is_given_out_twice(from, to) {
             // They cannot be read and written at once.
             let bytes = from.read_bytes(0..from.nbytes())?;
             return to.write_bytes(0, &bytes);
         }
-        if from.memory().is_host() && to.memory().is_host() {
+        // What the runtime makes of bytes that overlap is not defined.
+        let is_host = from.memory().is_host() && to.memory().is_host();
+        if is_host || overlap(from, to) {
             return from.copy_to(to);
         }
         let bytes = |tensor: &LocalTensor| rpc_session::Arg::Tensor(tensor.clone());
@@ -283,10 +285,17 @@ impl Backend for TvmBackend {
     }
 }
 
-/// Whether the memory of both is the runtime's and the same, which it may have given out twice.
-fn may_overlap(a: &LocalTensor, b: &LocalTensor) -> bool {
+/// Whether these are tensors of one memory, and have bytes of it in common.
+fn overlap(a: &LocalTensor, b: &LocalTensor) -> bool {
+    let end = |tensor: &LocalTensor| tensor.byte_offset() + tensor.nbytes();
+    a.memory_id() == b.memory_id() && a.byte_offset() < end(b) && b.byte_offset() < end(a)
+}
+
+/// Whether the runtime has given out one memory twice, and each is a tensor of another of the two.
+fn is_given_out_twice(a: &LocalTensor, b: &LocalTensor) -> bool {
     let own = [a, b].map(|tensor| call::own(tensor.memory()));
-    matches!(own, [Some(a), Some(b)] if a.memory().0.overlaps(b.memory().0))
+    a.memory_id() != b.memory_id()
+        && matches!(own, [Some(a), Some(b)] if a.memory().0.overlaps(b.memory().0))
 }
 
 /// A tensor of the runtime, for sessions.

@@ -1,7 +1,10 @@
 //! Devices, their memory and their streams.
 
+use std::sync::Arc;
+
 use rpc_proto::{DataType, Device, DeviceAttr, DeviceType, OwnedValue, TensorView, Value};
-use rpc_session::{Backend as _, LocalFunction, LocalTensor, LocalValue};
+use rpc_session::blocking::{LocalSession, Session as _};
+use rpc_session::{Backend as _, Functions, LocalFunction, LocalOptions, LocalTensor, LocalValue};
 
 use super::{CPU, backend, echo, numbers, registered, remove, tensor, view};
 
@@ -46,6 +49,37 @@ fn no_bytes_are_memory_too() {
         assert!(numbers(&echo.call(&[tensor.into()]).unwrap()).is_empty());
     }
     remove("rpc_runtime.backend.nothing");
+}
+
+#[test]
+fn parts_of_one_memory_are_copied_where_they_overlap_too() {
+    let options = LocalOptions::default();
+    let session = LocalSession::new(&Functions::new(), None, options);
+    let mut session = session.with_backend(Arc::new(backend()));
+    let data = session.allocate(CPU, 10, 0, DataType::UINT8).unwrap();
+    let part = |byte_offset, nbytes| TensorView {
+        data,
+        byte_offset,
+        ..view(&[nbytes], DataType::UINT8)
+    };
+    let whole = part(0, 10);
+    for (from, to, nbytes, expected) in [
+        (0, 2, 6, b"0101234589"),
+        (2, 1, 6, b"0234567789"),
+        (0, 7, 3, b"0123456012"),
+        (4, 4, 6, b"0123456789"),
+    ] {
+        session
+            .copy_to(&whole, 10, &mut &b"0123456789"[..])
+            .unwrap();
+        let (from, to) = (part(from, nbytes), part(to, nbytes));
+        session.copy_among(&from, &to, 0).unwrap();
+        let mut bytes = Vec::new();
+        session.copy_from(&whole, 10, &mut bytes).unwrap();
+        assert_eq!(bytes, expected);
+    }
+    let (longer, shorter) = (part(0, 3), part(2, 2));
+    assert!(session.copy_among(&longer, &shorter, 0).is_err());
 }
 
 #[test]
