@@ -171,11 +171,6 @@ impl From<Exception> for Error {
 }
 
 impl Backend for TvmBackend {
-    fn description(&self) -> String {
-        let path = &self.runtime.libraries().runtime;
-        format!("the TVM runtime {}", path.display())
-    }
-
     fn function(&self, name: &str, files: Option<&WorkDir>) -> Option<LocalFunction> {
         // The runtime has such functions too, whose files are not those of the session.
         if name.starts_with("tvm.rpc.server.") {

@@ -78,10 +78,6 @@ pub(super) fn no_memory(nbytes: u64) -> Exception {
 pub(super) struct Host;
 
 impl Backend for Host {
-    fn description(&self) -> String {
-        "functions in Rust, without a TVM runtime".to_owned()
-    }
-
     fn function(&self, _: &str, _: Option<&WorkDir>) -> Option<LocalFunction> {
         None
     }

@@ -58,8 +58,7 @@ impl std::fmt::Debug for LocalSession {
         f.debug_struct("LocalSession")
             .field("usage", &self.state.usage())
             .field("files", &self.state.files())
-            .field("backend", &self.state.backend().description())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -107,13 +106,11 @@ impl LocalSessions {
 
 impl std::fmt::Debug for LocalSessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let backend = self.backend.as_ref().map(|backend| backend.description());
         f.debug_struct("LocalSessions")
             .field("functions", &self.functions)
             .field("files", &self.files)
             .field("options", &self.options)
-            .field("backend", &backend)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
