@@ -4,7 +4,9 @@ use std::any::Any;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use rpc_session::{CompiledModule, Exception, LocalFunction, LocalModule, LocalValue, WorkDir};
+use rpc_session::{
+    CompiledModule, Exception, LocalFunction, LocalModule, LocalValue, WorkDir, names,
+};
 
 use super::{call, exception};
 use crate::link::Linker;
@@ -53,10 +55,10 @@ fn called(name: &str, args: &[Arg<'_>]) -> Result<Value, Exception> {
 pub(super) fn function(name: &str, files: &WorkDir) -> Option<LocalFunction> {
     let files = files.clone();
     Some(match name {
-        "tvm.rpc.server.load_module" => {
+        names::LOAD_MODULE => {
             LocalFunction::new(name, move |file: &str| load(&linked(&files, file)?))
         }
-        "tvm.rpc.server.download_linked_module" => {
+        names::DOWNLOAD_LINKED => {
             LocalFunction::new(name, move |file: &str| -> Result<Vec<u8>, Exception> {
                 Ok(std::fs::read(linked(&files, file)?)?)
             })
