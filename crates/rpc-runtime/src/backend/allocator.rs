@@ -3,7 +3,7 @@
 use rpc_proto::{DataType, Device, DeviceType, Shape};
 use rpc_session::Exception;
 
-use super::exception;
+use super::{exception, no_device};
 use crate::{Arg, Error, Function, Runtime, Tensor, Value};
 
 /// A tensor of more bytes has more bits than 64 bits count.
@@ -33,7 +33,7 @@ impl Allocator {
         scope: Option<&str>,
     ) -> Result<Tensor, Exception> {
         if !may_exist(device) {
-            return Err(Exception::runtime(format!("there is no device {device}")));
+            return Err(no_device(device));
         }
         // The runtime counts bits in 64 bits: above that it would give less memory than it says.
         let nbytes = Shape::from(shape).nbytes(dtype);

@@ -152,6 +152,10 @@ impl TvmBackend {
     }
 }
 
+fn no_device(device: Device) -> Exception {
+    Exception::no_device(device, &format!("no {device} here"))
+}
+
 fn of_device(device: Device, stream: u64) -> (i32, i32, u64) {
     (device.device_type.0, device.id, stream)
 }
@@ -184,13 +188,7 @@ impl Backend for TvmBackend {
         if self.has(device)? {
             return Ok(());
         }
-        Err(match device.device_type.name() {
-            // Clients of the reference know these words.
-            Some(name) => Exception::runtime(format!(
-                "Device API {name} is not enabled: no {device} here"
-            )),
-            None => Exception::runtime(format!("unknown device type {}", device.device_type.0)),
-        })
+        Err(no_device(device))
     }
 
     fn attr(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
