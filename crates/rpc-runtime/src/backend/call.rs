@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::function::Function;
 use crate::library::Runtime;
 use crate::object::Object;
-use crate::tensor::TensorView;
 use crate::value::{Arg, Value};
+use crate::view::TensorView;
 
 /// A function of the runtime, as sessions have it.
 struct TvmFunction {
