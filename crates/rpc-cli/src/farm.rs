@@ -10,7 +10,7 @@ use rpc_tracker_client::blocking::TrackerClient;
 use rpc_transport::Address;
 use tokio::runtime::Runtime;
 
-use crate::served::{self, ServedArgs};
+use crate::served::{self, FoundRuntime, ServedArgs};
 use crate::service;
 
 /// The key of the device.
@@ -25,10 +25,10 @@ pub(crate) struct Farm {
 
 impl Farm {
     /// Starts a tracker and a server on free ports of the loopback, and waits until the device is free.
-    pub(crate) fn start(served: &ServedArgs) -> Result<Self> {
+    pub(crate) fn start(served: &ServedArgs, runtime: &FoundRuntime) -> Result<Self> {
         const HOST: &str = "127.0.0.1";
         const ANY: std::ops::RangeInclusive<u16> = 0..=0;
-        let worker = served::worker(served)?;
+        let worker = served::worker(served, runtime)?;
         let runtime = service::runtime()?;
         let (tracker, server) = runtime.block_on(async {
             let tracker = Tracker::bind(HOST, ANY, TrackerOptions::default()).await?;

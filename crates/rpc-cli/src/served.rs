@@ -1,11 +1,12 @@
 //! What sessions of our server offer to clients.
 
 use std::env;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use rpc_runtime::{NotFound, Place, Runtime, TvmBackend, find};
 use rpc_server::{SessionContext, WorkerCommand};
@@ -13,7 +14,7 @@ use rpc_session::blocking::{ConnectNext, Constructors, LocalSessions, StartProgr
 use rpc_session::{Exception, Functions, LocalOptions, SessionOptions, WorkDir, test_functions};
 use tracing::info;
 
-/// What a server and its workers have to agree on.
+/// What a server and its workers have to agree on, besides the runtime.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServedArgs {
     /// Add the functions that tests of clients call: rpc.test.addone, testing.echo and others
@@ -22,8 +23,6 @@ pub(crate) struct ServedArgs {
     /// Memory that the tensors of a session may take, in MiB; its process may take 1 GiB more
     #[arg(long, value_name = "MIB", default_value = "8192")]
     pub(crate) memory: u32,
-    #[command(flatten)]
-    pub(crate) runtime: RuntimeArgs,
     /// Libraries whose functions are offered, loaded into TVM's runtime
     #[arg(long, value_name = "A.so:B.so", value_parser = libraries)]
     pub(crate) load_library: Option<Libraries>,
@@ -48,64 +47,62 @@ pub(crate) struct RuntimeArgs {
     runtime: RuntimeArg,
 }
 
+/// Where to look for it, unless there is to be none.
 #[derive(Debug, Clone)]
-enum RuntimeArg {
-    Auto,
-    None,
-    Folder(PathBuf),
-}
+struct RuntimeArg(Option<Place>);
 
 impl FromStr for RuntimeArg {
     type Err = std::io::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "auto" => Self::Auto,
-            "none" => Self::None,
-            folder => Self::Folder(std::path::absolute(folder)?),
-        })
+        Ok(Self(match text {
+            "auto" => Some(Place::Auto),
+            "none" => None,
+            folder => Some(Place::Folder(std::path::absolute(folder)?)),
+        }))
     }
 }
 
 impl RuntimeArgs {
-    /// What runs the functions of sessions, in words.
-    pub(crate) fn backend(&self) -> Result<String, NotFound> {
-        Ok(match self.find()? {
-            Some(folder) => format!("the TVM runtime in {}", folder.display()),
-            None => "functions in Rust, without a TVM runtime".to_owned(),
-        })
-    }
-
-    /// There is a runtime.
-    pub(crate) fn require(&self, what_for: &str) -> Result<()> {
-        if let RuntimeArg::Auto = self.runtime {
-            find(&Place::Auto).with_context(|| format!("{what_for} needs TVM's runtime"))?;
-        }
-        let is_there = self.find()?.is_some();
-        ensure!(
-            is_there,
-            "{what_for} needs TVM's runtime, and --runtime is none"
-        );
-        Ok(())
-    }
-
-    /// The folder of the libraries, if there is a runtime.
+    /// Looks for the runtime.
     ///
     /// # Errors
     /// A folder was named that has none.
-    fn find(&self) -> Result<Option<PathBuf>, NotFound> {
-        match &self.runtime {
-            RuntimeArg::None => Ok(None),
-            RuntimeArg::Folder(folder) => {
-                find(&Place::Folder(folder.clone())).map(|found| Some(found.folder))
+    pub(crate) fn resolve(&self) -> Result<FoundRuntime, NotFound> {
+        let Some(place) = &self.runtime.0 else {
+            return Ok(FoundRuntime(None));
+        };
+        match find(place) {
+            Ok(found) => Ok(FoundRuntime(Some(found.folder))),
+            Err(error) if *place == Place::Auto => {
+                info!("no TVM runtime, so no compiled modules: {error}");
+                Ok(FoundRuntime(None))
             }
-            RuntimeArg::Auto => match find(&Place::Auto) {
-                Ok(found) => Ok(Some(found.folder)),
-                Err(error) => {
-                    info!("no TVM runtime, so no compiled modules: {error}");
-                    Ok(None)
-                }
-            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks for the runtime, without which something cannot be done.
+    pub(crate) fn require(&self, what_for: &str) -> Result<FoundRuntime> {
+        let Some(place) = &self.runtime.0 else {
+            bail!("{what_for} needs TVM's runtime, and --runtime is none");
+        };
+        let found = find(place).with_context(|| format!("{what_for} needs TVM's runtime"))?;
+        Ok(FoundRuntime(Some(found.folder)))
+    }
+}
+
+/// What was found: the folder of the libraries, or that there is no runtime. Looking for it may start a
+/// program, so it is done once.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundRuntime(Option<PathBuf>);
+
+impl fmt::Display for FoundRuntime {
+    /// What runs the functions of sessions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(folder) => write!(f, "the TVM runtime in {}", folder.display()),
+            None => write!(f, "functions in Rust, without a TVM runtime"),
         }
     }
 }
@@ -123,18 +120,17 @@ impl ServedArgs {
     }
 
     /// What the demo calls.
-    pub(crate) fn demo(runtime: RuntimeArgs) -> Self {
+    pub(crate) fn demo() -> Self {
         Self {
             test_functions: true,
             memory: 1024,
-            runtime,
             load_library: None,
         }
     }
 }
 
 /// How a worker for such sessions is started: as this program, with the same options.
-pub(crate) fn worker(served: &ServedArgs) -> Result<WorkerCommand> {
+pub(crate) fn worker(served: &ServedArgs, runtime: &FoundRuntime) -> Result<WorkerCommand> {
     let program = WorkerCommand::this_program().context("cannot find this program")?;
     let mut command = program
         .arg("worker")
@@ -142,8 +138,7 @@ pub(crate) fn worker(served: &ServedArgs) -> Result<WorkerCommand> {
         .arg(served.memory.to_string())
         .arg("--runtime");
     // Workers do not search again.
-    let folder = served.runtime.find()?;
-    command = match (folder, &served.load_library) {
+    command = match (&runtime.0, &served.load_library) {
         (None, Some(_)) => bail!("--load-library needs TVM's runtime, and there is none"),
         (None, None) => command.arg("none"),
         (Some(folder), None) => command.arg(folder),
@@ -167,13 +162,13 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) fn new(served: &ServedArgs) -> Self {
+    pub(crate) fn new(served: &ServedArgs, runtime: &RuntimeArgs) -> Self {
         let functions = match served.test_functions {
             true => test_functions(),
             false => Functions::new(),
         };
         Self {
-            backend: backend(served, &functions).map(|backend| backend.map(Arc::new)),
+            backend: backend(served, runtime, &functions).map(|backend| backend.map(Arc::new)),
             functions,
             options: LocalOptions::default().with_memory(served.nbytes()),
         }
@@ -195,8 +190,12 @@ impl Offer {
 }
 
 /// The runtime, if there is one, with all that is to be in it.
-fn backend(served: &ServedArgs, functions: &Functions) -> Result<Option<TvmBackend>, Exception> {
-    let Some(folder) = served.runtime.find()? else {
+fn backend(
+    served: &ServedArgs,
+    runtime: &RuntimeArgs,
+    functions: &Functions,
+) -> Result<Option<TvmBackend>, Exception> {
+    let FoundRuntime(Some(folder)) = runtime.resolve()? else {
         return Ok(None);
     };
     let runtime = Runtime::load(&Place::Folder(folder))?;

@@ -70,6 +70,30 @@ fn the_backend_is_told() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn the_runtime_is_looked_for_once() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let [python, asked] = ["python3", "asked"].map(|name| folder.path().join(name));
+    let script = format!("#!/bin/sh\necho once >>'{}'\n", asked.display());
+    fs::write(&python, script).unwrap();
+    fs::set_permissions(&python, Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_tvm-rpc"))
+        .args(["demo", "--runtime", "auto"])
+        .env("PATH", folder.path())
+        .env_remove("TVM_RPC_RUNTIME")
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("DYLD_LIBRARY_PATH")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(fs::read_to_string(asked).unwrap(), "once\n");
+}
+
 #[test]
 fn a_compiled_module_needs_a_runtime() {
     let empty = tempfile::tempdir().unwrap();

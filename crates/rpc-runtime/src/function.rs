@@ -8,8 +8,9 @@ use std::slice;
 use crate::abi;
 use crate::error::Error;
 use crate::library::{Runtime, symbols};
+use crate::memory::Lease;
 use crate::object::Object;
-use crate::tensor::{Lease, Tensor};
+use crate::tensor::Tensor;
 use crate::value::{Arg, Packed, Value};
 
 /// A function of the runtime, of a module, or of this program.

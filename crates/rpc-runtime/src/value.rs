@@ -7,8 +7,10 @@ use rpc_proto::{DataType, Device, DeviceType, TypeCode};
 use crate::abi::{Any, ByteArray, DlTensor, index};
 use crate::error::Error;
 use crate::library::symbols;
+use crate::memory::Lease;
 use crate::object::{Object, bytes_of};
-use crate::tensor::{Lease, Tensor, TensorView};
+use crate::tensor::Tensor;
+use crate::view::TensorView;
 
 /// An argument of a function.
 #[derive(Debug, Clone, Copy)]

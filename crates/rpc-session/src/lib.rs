@@ -84,7 +84,7 @@ mod element;
 mod error;
 mod freed;
 mod local;
-mod names;
+pub mod names;
 mod options;
 #[cfg(all(unix, any(feature = "sync", feature = "async")))]
 mod program;

@@ -1,13 +1,16 @@
-//! The names of the server's functions that a session uses.
+//! The names of the server's functions that a session uses. Public are those that a
+//! [`Backend`](crate::Backend) answers to.
 
 pub(crate) const SYSTEM_LIB: &str = "ffi.SystemLib";
-pub(crate) const LOAD_MODULE: &str = "tvm.rpc.server.load_module";
+/// Loads a module that was uploaded, by the name of its file.
+pub const LOAD_MODULE: &str = "tvm.rpc.server.load_module";
 pub(crate) const MODULE_GET_FUNCTION: &str = "tvm.rpc.server.ModuleGetFunction";
 pub(crate) const IMPORT_MODULE: &str = "tvm.rpc.server.ImportModule";
 pub(crate) const TIME_EVALUATOR: &str = "runtime.RPCTimeEvaluator";
 pub(crate) const UPLOAD: &str = "tvm.rpc.server.upload";
 pub(crate) const DOWNLOAD: &str = "tvm.rpc.server.download";
-pub(crate) const DOWNLOAD_LINKED: &str = "tvm.rpc.server.download_linked_module";
+/// The bytes of the library that a file that was uploaded is, or is linked into.
+pub const DOWNLOAD_LINKED: &str = "tvm.rpc.server.download_linked_module";
 pub(crate) const REMOVE: &str = "tvm.rpc.server.remove";
 pub(crate) const LIST: &str = "tvm.rpc.server.listdir";
 pub(crate) const WORK_PATH: &str = "tvm.rpc.server.workpath";

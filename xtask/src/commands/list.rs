@@ -70,7 +70,7 @@ pub(super) const COMMANDS: &[(&str, How)] = &[
     ),
     (
         "tvm-rpc demo --lib target/interop/modules/vadd.so --func vadd --arg 'float32[1024]=random' --arg 'float32[1024]=ones' --arg 'float32[1024]=zeros'",
-        NotHere("cargo xtask interop does it: tests/cli"),
+        NotHere("cargo xtask interop does it: tests/tests/runtime/demo.rs"),
     ),
     ("cargo xtask conformance tracker", AsIs),
     // docs/client-script.md

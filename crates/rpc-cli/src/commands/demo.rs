@@ -94,17 +94,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let step = Steps {
         silent: arguments.json,
     };
-    let job = match &arguments.lib {
-        None => None,
+    let (runtime, job) = match &arguments.lib {
+        None => (arguments.runtime.resolve()?, None),
         Some(lib) => {
-            arguments.runtime.require("--lib")?;
-            Some(arguments.job.prepare(lib)?)
+            let runtime = arguments.runtime.require("--lib")?;
+            (runtime, Some(arguments.job.prepare(lib)?))
         }
     };
-    let backend = arguments.runtime.backend()?;
-    let farm = Farm::start(&ServedArgs::demo(arguments.runtime.clone()))?;
+    let farm = Farm::start(&ServedArgs::demo(), &runtime)?;
     step.say("tracker", farm.tracker())?;
-    step.say("server", format_args!("{}, {backend}", farm.server()))?;
+    step.say("server", format_args!("{}, {runtime}", farm.server()))?;
     let tracker = TrackerClient::new(farm.tracker().clone());
     let before = tracker.summary()?;
     step.say("queue", Farm::queue(&before))?;
@@ -136,7 +135,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     step.say("queue", Farm::queue(&after))?;
     if arguments.json {
         stdio::print_json(&DemoReport {
-            backend,
+            backend: runtime.to_string(),
             tracker: farm.tracker().to_string(),
             server: farm.server().to_string(),
             key: KEY,

@@ -4,7 +4,7 @@ use anyhow::Result;
 use rpc_server::{Isolation, ServerBuilder};
 use rpc_transport::Address;
 
-use crate::served::{self, ServedArgs};
+use crate::served::{self, RuntimeArgs, ServedArgs};
 use crate::service::{self, ListenArgs};
 
 /// Run a server: it lends this machine to one client after the other
@@ -44,6 +44,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     work_dir: Option<PathBuf>,
     #[command(flatten)]
+    runtime: RuntimeArgs,
+    #[command(flatten)]
     served: ServedArgs,
 }
 
@@ -55,7 +57,8 @@ impl Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let ports = arguments.listen.ports(arguments.port);
-    let isolation = Isolation::Process(served::worker(&arguments.served)?);
+    let runtime = arguments.runtime.resolve()?;
+    let isolation = Isolation::Process(served::worker(&arguments.served, &runtime)?);
     let mut builder =
         ServerBuilder::new(&arguments.key, isolation).with_slots(arguments.slots.into());
     if let Some(tracker) = &arguments.tracker {

@@ -1,13 +1,13 @@
 //! Calls from sessions into the runtime, and from the runtime to functions in Rust.
 
 use std::any::Any;
-use std::sync::RwLockWriteGuard;
 
 use rpc_session::{
     Callable, DeviceMemory, Exception, LocalFunction, LocalModule, LocalObject, LocalTensor,
     LocalValue,
 };
 
+use super::allocator::Allocator;
 use super::memory::Allocated;
 use super::module::TvmModule;
 use super::{exception, local_tensor};
@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::function::Function;
 use crate::library::Runtime;
 use crate::object::Object;
-use crate::tensor::TensorView;
 use crate::value::{Arg, Value};
+use crate::view::TensorView;
 
 /// A function of the runtime, as sessions have it.
 struct TvmFunction {
@@ -25,7 +25,7 @@ struct TvmFunction {
 
 impl Callable for TvmFunction {
     fn call(&self, args: &[rpc_session::Arg<'_>]) -> Result<LocalValue, Exception> {
-        call(Runtime::of_process(), &self.function, args)
+        call(&self.function, args)
     }
 }
 
@@ -35,49 +35,45 @@ pub(super) fn of_function(name: &str, function: Function) -> LocalFunction {
 }
 
 /// A function of a session, for the runtime.
-pub(super) fn to_function(runtime: Runtime, function: &LocalFunction) -> Result<Function, Error> {
+pub(super) fn to_function(function: &LocalFunction) -> Result<Function, Error> {
     if let Some(own) = function.downcast_ref::<TvmFunction>() {
         return Ok(own.function.clone());
     }
     let function = function.clone();
-    runtime.new_function(move |values| {
-        let args = values
-            .iter()
-            .cloned()
-            .map(|value| local_value(runtime, value));
+    Runtime::of_process().new_function(move |values| {
+        let args = values.iter().cloned().map(local_value);
         let args = args.collect::<Result<Vec<_>, _>>()?;
-        runtime_value(runtime, function.call(&args)?)
+        runtime_value(function.call(&args)?)
     })
 }
 
 /// Calls a function of the runtime with what a session has.
 pub(super) fn call(
-    runtime: Runtime,
     function: &Function,
     args: &[rpc_session::Arg<'_>],
 ) -> Result<LocalValue, Exception> {
-    let objects = args.iter().map(|arg| object(runtime, arg));
+    let objects = args.iter().map(object);
     let objects = objects.collect::<Result<Vec<_>, _>>()?;
     let mut result = Err(Exception::runtime("the tensors were not lent"));
-    let mut lent = Lent::new(args);
+    let mut lent = Lent::new(args)?;
     lent.with_all(&mut |lent| {
         let called = lent.views(args).and_then(|views| {
-            let mut views = views.iter();
-            let args = args.iter().zip(&objects);
-            let args = args.map(|(arg, object)| argument(arg, object.as_ref(), &mut views));
+            let args = args.iter().zip(&objects).zip(&views);
+            let args =
+                args.map(|((arg, object), view)| argument(arg, object.as_ref(), view.as_ref()));
             let args = args.collect::<Result<Vec<_>, _>>()?;
             function.call(&args).map_err(exception)
         });
         result = called;
     })?;
-    local_value(runtime, result?)
+    local_value(result?)
 }
 
 /// The object that stands for an argument, if it is one that the runtime knows as an object.
-fn object(runtime: Runtime, arg: &rpc_session::Arg<'_>) -> Result<Option<Object>, Exception> {
+fn object(arg: &rpc_session::Arg<'_>) -> Result<Option<Object>, Exception> {
     Ok(Some(match arg {
         rpc_session::Arg::Function(function) => {
-            let function = to_function(runtime, function).map_err(exception)?;
+            let function = to_function(function).map_err(exception)?;
             function.object().clone()
         }
         rpc_session::Arg::Module(module) => object_of_module(module)?,
@@ -113,7 +109,7 @@ fn object_of(object: &LocalObject) -> Result<Object, Exception> {
 fn argument<'a>(
     arg: &'a rpc_session::Arg<'_>,
     object: Option<&'a Object>,
-    views: &mut std::slice::Iter<'a, TensorView<'a>>,
+    view: Option<&'a TensorView<'a>>,
 ) -> Result<Arg<'a>, Exception> {
     use rpc_session::Arg as Local;
     Ok(match arg {
@@ -126,12 +122,10 @@ fn argument<'a>(
         Local::DataType(dtype) => Arg::DataType(*dtype),
         Local::Device(device) => Arg::Device(*device),
         Local::Pointer(address) => Arg::Pointer(*address),
-        other => match (object, other) {
+        other => match (object, view) {
             (Some(object), _) => Arg::Object(object),
-            (None, Local::Tensor(_)) if views.len() > 0 => {
-                views.next().map_or(Arg::None, Arg::Tensor)
-            }
-            _ => {
+            (None, Some(view)) => Arg::Tensor(view),
+            (None, None) => {
                 let kind = other.kind();
                 let message = format!("the runtime does not know {kind} as an argument");
                 return Err(Exception::new("TypeError", message));
@@ -141,7 +135,7 @@ fn argument<'a>(
 }
 
 /// What the runtime gives, for a session.
-fn local_value(runtime: Runtime, value: Value) -> Result<LocalValue, Exception> {
+pub(super) fn local_value(value: Value) -> Result<LocalValue, Exception> {
     Ok(match value {
         Value::None => LocalValue::None,
         Value::Int(value) => LocalValue::Int(value),
@@ -154,7 +148,7 @@ fn local_value(runtime: Runtime, value: Value) -> Result<LocalValue, Exception> 
         Value::Bytes(bytes) => LocalValue::Bytes(bytes),
         Value::Tensor(tensor) => LocalValue::Tensor(local_tensor(&tensor)?),
         Value::Object(object) if object.is_module() => {
-            LocalValue::Module(LocalModule::compiled(TvmModule::new(runtime, object)))
+            LocalValue::Module(LocalModule::compiled(TvmModule { object }))
         }
         Value::Object(object) => match Function::try_from(object) {
             Ok(function) => {
@@ -169,7 +163,7 @@ fn local_value(runtime: Runtime, value: Value) -> Result<LocalValue, Exception> 
 }
 
 /// What a function in Rust gives, for the runtime.
-fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
+fn runtime_value(value: LocalValue) -> Result<Value, Error> {
     Ok(match value {
         LocalValue::None => Value::None,
         LocalValue::Int(value) => Value::Int(value),
@@ -180,10 +174,8 @@ fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
         LocalValue::Device(value) => Value::Device(value),
         LocalValue::Str(text) => Value::Str(text),
         LocalValue::Bytes(bytes) => Value::Bytes(bytes),
-        LocalValue::Tensor(tensor) => Value::Tensor(kept(runtime, &tensor)?),
-        LocalValue::Function(function) => {
-            Value::Object(to_function(runtime, &function)?.object().clone())
-        }
+        LocalValue::Tensor(tensor) => Value::Tensor(kept(&tensor)?),
+        LocalValue::Function(function) => Value::Object(to_function(&function)?.object().clone()),
         LocalValue::Module(module) => Value::Object(object_of_module(&module)?),
         LocalValue::Object(object) => Value::Object(object_of(&object)?),
         other => {
@@ -195,9 +187,9 @@ fn runtime_value(runtime: Runtime, value: LocalValue) -> Result<Value, Error> {
 }
 
 /// A copy of a tensor in memory of the runtime's own, which stays.
-fn kept(runtime: Runtime, tensor: &LocalTensor) -> Result<crate::Tensor, Error> {
-    let backend = super::TvmBackend::new(runtime)?;
-    let copy = backend.tensor(tensor.device(), tensor.shape(), tensor.dtype(), None)?;
+fn kept(tensor: &LocalTensor) -> Result<crate::Tensor, Error> {
+    let allocator = Allocator::new(Runtime::of_process())?;
+    let copy = allocator.tensor(tensor.device(), tensor.shape(), tensor.dtype(), None)?;
     tensor.copy_to(&local_tensor(&copy)?)?;
     Ok(copy)
 }
@@ -214,7 +206,7 @@ impl<'t> Lent<'t> {
     /// So many tensors may one call have.
     const MOST: usize = 1024;
 
-    fn new(args: &'t [rpc_session::Arg<'_>]) -> Self {
+    fn new(args: &'t [rpc_session::Arg<'_>]) -> Result<Self, Exception> {
         let memories = args.iter().filter_map(|arg| match arg {
             rpc_session::Arg::Tensor(tensor) => Some((tensor.memory_id(), tensor.memory())),
             _ => None,
@@ -222,32 +214,29 @@ impl<'t> Lent<'t> {
         let mut memories: Vec<_> = memories.collect();
         memories.sort_by_key(|(id, _)| *id);
         memories.dedup_by_key(|(id, _)| *id);
-        Self {
+        let count = memories.len();
+        if count > Self::MOST {
+            let most = Self::MOST;
+            return Err(Exception::new(
+                "ValueError",
+                format!("{count} tensors in one call, more than the limit of {most}"),
+            ));
+        }
+        Ok(Self {
             memories,
             places: Vec::new(),
-        }
+        })
     }
 
     /// Locks one memory after the other, and does something then.
     fn with_all(&mut self, body: &mut dyn FnMut(&Self)) -> Result<(), Exception> {
-        if self.memories.len() > Self::MOST {
-            return Err(Exception::new(
-                "ValueError",
-                format!(
-                    "{} tensors in one call, more than the limit of {}",
-                    self.memories.len(),
-                    Self::MOST
-                ),
-            ));
-        }
         let Some(&(_, memory)) = self.memories.get(self.places.len()) else {
             body(self);
             return Ok(());
         };
         if let Some(own) = own(memory) {
             let (memory, ahead) = own.memory();
-            let (_guard, place): (RwLockWriteGuard<'_, bool>, _) =
-                memory.lock().map_err(exception)?;
+            let (_guard, place) = memory.lock().map_err(exception)?;
             self.places.push(place.wrapping_add(ahead));
             return self.with_all(body);
         }
@@ -259,38 +248,39 @@ impl<'t> Lent<'t> {
         rest
     }
 
-    /// The tensors among the arguments. All memory is locked.
+    /// For each argument that is a tensor the view of it. All memory is locked.
     fn views<'v>(
         &self,
         args: &'v [rpc_session::Arg<'_>],
-    ) -> Result<Vec<TensorView<'v>>, Exception> {
-        let tensors = args.iter().filter_map(|arg| match arg {
-            rpc_session::Arg::Tensor(tensor) => Some(tensor),
-            _ => None,
-        });
-        let views = tensors.map(|tensor| {
-            let start = tensor.byte_offset();
-            let id = tensor.memory_id();
-            let at = self.memories.binary_search_by_key(&id, |(id, _)| *id);
-            let place = at.ok().and_then(|at| self.places.get(at).copied());
-            let place = place.ok_or_else(|| Exception::runtime("a tensor that was not lent"))?;
-            // Addresses of other devices may be anything: nothing can be added to them.
-            let (place, offset) = match tensor.memory().is_host() {
-                true => (place.wrapping_add(start), 0),
-                false => (place, start as u64),
-            };
-            // SAFETY: the tensor is inside its memory, which is there and locked while this is lent.
-            Ok(unsafe {
-                TensorView::of_raw(
-                    place.cast(),
-                    tensor.device(),
-                    offset,
-                    tensor.shape(),
-                    tensor.dtype(),
-                )
-            })
+    ) -> Result<Vec<Option<TensorView<'v>>>, Exception> {
+        let views = args.iter().map(|arg| match arg {
+            rpc_session::Arg::Tensor(tensor) => self.view(tensor).map(Some),
+            _ => Ok(None),
         });
         views.collect()
+    }
+
+    fn view<'v>(&self, tensor: &'v LocalTensor) -> Result<TensorView<'v>, Exception> {
+        let start = tensor.byte_offset();
+        let id = tensor.memory_id();
+        let at = self.memories.binary_search_by_key(&id, |(id, _)| *id);
+        let place = at.ok().and_then(|at| self.places.get(at).copied());
+        let place = place.ok_or_else(|| Exception::runtime("a tensor that was not lent"))?;
+        // Addresses of other devices may be anything: nothing can be added to them.
+        let (place, offset) = match tensor.memory().is_host() {
+            true => (place.wrapping_add(start), 0),
+            false => (place, start as u64),
+        };
+        // SAFETY: the tensor is inside its memory, which is there and locked while this is lent.
+        Ok(unsafe {
+            TensorView::of_raw(
+                place.cast(),
+                tensor.device(),
+                offset,
+                tensor.shape(),
+                tensor.dtype(),
+            )
+        })
     }
 }
 

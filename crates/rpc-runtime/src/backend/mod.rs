@@ -1,5 +1,6 @@
 //! What a local session runs on where there is a runtime: its devices, its functions and its modules.
 
+mod allocator;
 mod call;
 mod memory;
 mod module;
@@ -7,7 +8,7 @@ mod module;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rpc_proto::{DataType, Device, DeviceAttr, DeviceType, OwnedValue, Shape, TensorView, Value};
+use rpc_proto::{DataType, Device, DeviceAttr, DeviceType, OwnedValue, TensorView, Value};
 use rpc_session::{
     Backend, DeviceMemory, Exception, Functions, LocalFunction, LocalTensor, WorkDir,
 };
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::function::Function;
 use crate::library::Runtime;
 use crate::{Arg, Tensor};
+use allocator::{Allocator, may_exist};
 use memory::Allocated;
 
 /// TVM's runtime, as what local sessions run on.
@@ -40,8 +42,7 @@ use memory::Allocated;
 #[derive(Debug)]
 pub struct TvmBackend {
     runtime: Runtime,
-    shape: Function,
-    allocate: Function,
+    allocator: Allocator,
     copy: Function,
     attr: Function,
     create_stream: Function,
@@ -61,8 +62,7 @@ impl TvmBackend {
         let named = |name| runtime.named(name);
         Ok(Self {
             runtime,
-            shape: named("ffi.Shape")?,
-            allocate: named("runtime.TVMTensorAllocWithScope")?,
+            allocator: Allocator::new(runtime)?,
             copy: named("runtime.TVMTensorCopyFromTo")?,
             attr: named("runtime.GetDeviceAttr")?,
             create_stream: named("runtime.Device_StreamCreate")?,
@@ -87,7 +87,7 @@ impl TvmBackend {
                 debug!(name, "the runtime keeps its own");
                 continue;
             }
-            let function = call::to_function(self.runtime, &function)?;
+            let function = call::to_function(&function)?;
             self.runtime.register(name, &function, false)?;
         }
         Ok(())
@@ -101,31 +101,7 @@ impl TvmBackend {
         scope: Option<&str>,
     ) -> Result<Tensor, Exception> {
         self.check_device(device)?;
-        // The runtime counts bits in 64 bits: above that it would give less memory than it says.
-        let nbytes = Shape::from(shape).nbytes(dtype);
-        if nbytes.is_none_or(|nbytes| nbytes > MOST_BYTES) {
-            return Err(Exception::new(
-                "MemoryError",
-                format!("no memory has room for a tensor of {dtype} {shape:?}"),
-            ));
-        }
-        let sizes: Vec<_> = shape.iter().map(|&size| Arg::Int(size)).collect();
-        let crate::Value::Object(shape) = self.shape.call(&sizes).map_err(exception)? else {
-            return Err(Exception::runtime("the runtime made no shape of sizes"));
-        };
-        let scope = scope.map_or(Arg::None, Arg::Str);
-        let args = [
-            Arg::Object(&shape),
-            Arg::DataType(dtype),
-            Arg::Device(device),
-            scope,
-        ];
-        match self.allocate.call(&args).map_err(exception)? {
-            crate::Value::Tensor(tensor) => Ok(tensor),
-            other => Err(Exception::runtime(format!(
-                "the runtime made {other:?} in place of a tensor"
-            ))),
-        }
+        self.allocator.tensor(device, shape, dtype, scope)
     }
 
     fn on_stream(&self, device: Device, stream: u64, action: &Function) -> Result<(), Exception> {
@@ -176,14 +152,8 @@ impl TvmBackend {
     }
 }
 
-/// A tensor of more bytes has more bits than 64 bits count.
-const MOST_BYTES: u64 = (1 << 60) - 1;
-
-/// The runtime has a table of the kinds of devices, and does not check whether it ends before the one it is
-/// asked for.
-fn may_exist(device: Device) -> bool {
-    let kind = device.device_type;
-    (0..=DeviceType::TRN.0).contains(&kind.0) && kind.name().is_some() && device.id >= 0
+fn no_device(device: Device) -> Exception {
+    Exception::no_device(device, &format!("no {device} here"))
 }
 
 fn of_device(device: Device, stream: u64) -> (i32, i32, u64) {
@@ -205,15 +175,10 @@ impl From<Exception> for Error {
 }
 
 impl Backend for TvmBackend {
-    fn description(&self) -> String {
-        let path = &self.runtime.libraries().runtime;
-        format!("the TVM runtime {}", path.display())
-    }
-
     fn function(&self, name: &str, files: Option<&WorkDir>) -> Option<LocalFunction> {
         // The runtime has such functions too, whose files are not those of the session.
         if name.starts_with("tvm.rpc.server.") {
-            return module::function(self.runtime, name, files?);
+            return module::function(name, files?);
         }
         let function = self.runtime.function(name)?;
         Some(call::of_function(name, function))
@@ -223,13 +188,7 @@ impl Backend for TvmBackend {
         if self.has(device)? {
             return Ok(());
         }
-        Err(match device.device_type.name() {
-            // Clients of the reference know these words.
-            Some(name) => Exception::runtime(format!(
-                "Device API {name} is not enabled: no {device} here"
-            )),
-            None => Exception::runtime(format!("unknown device type {}", device.device_type.0)),
-        })
+        Err(no_device(device))
     }
 
     fn attr(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {
@@ -264,16 +223,18 @@ impl Backend for TvmBackend {
 
     fn copy(&self, from: &LocalTensor, to: &LocalTensor, stream: u64) -> Result<(), Exception> {
         self.check_stream(from.device(), stream)?;
-        if from.nbytes() == to.nbytes() && may_overlap(from, to) {
+        if from.nbytes() == to.nbytes() && is_given_out_twice(from, to) {
             // They cannot be read and written at once.
             let bytes = from.read_bytes(0..from.nbytes())?;
             return to.write_bytes(0, &bytes);
         }
-        if from.memory().is_host() && to.memory().is_host() {
+        // What the runtime makes of bytes that overlap is not defined.
+        let is_host = from.memory().is_host() && to.memory().is_host();
+        if is_host || overlap(from, to) {
             return from.copy_to(to);
         }
         let bytes = |tensor: &LocalTensor| rpc_session::Arg::Tensor(tensor.clone());
-        call::call(self.runtime, &self.copy, &[bytes(from), bytes(to)])?;
+        call::call(&self.copy, &[bytes(from), bytes(to)])?;
         // The copy is done when this returns.
         for device in [from.device(), to.device()] {
             self.on_stream(device, 0, &self.sync_stream)?;
@@ -317,15 +278,21 @@ impl Backend for TvmBackend {
     }
 }
 
-/// Whether the memory of both is the runtime's and the same, which it may have given out twice.
-fn may_overlap(a: &LocalTensor, b: &LocalTensor) -> bool {
-    let own = [a, b].map(|tensor| call::own(tensor.memory()));
-    matches!(own, [Some(a), Some(b)] if a.memory().0.overlaps(b.memory().0))
+/// Whether these are tensors of one memory, and have bytes of it in common.
+fn overlap(a: &LocalTensor, b: &LocalTensor) -> bool {
+    let end = |tensor: &LocalTensor| tensor.byte_offset() + tensor.nbytes();
+    a.memory_id() == b.memory_id() && a.byte_offset() < end(b) && b.byte_offset() < end(a)
 }
 
-/// The sizes of a tensor that a session has.
+/// Whether the runtime has given out one memory twice, and each is a tensor of another of the two.
+fn is_given_out_twice(a: &LocalTensor, b: &LocalTensor) -> bool {
+    let own = [a, b].map(|tensor| call::own(tensor.memory()));
+    a.memory_id() != b.memory_id()
+        && matches!(own, [Some(a), Some(b)] if a.memory().0.overlaps(b.memory().0))
+}
+
+/// A tensor of the runtime, for sessions.
 fn local_tensor(tensor: &Tensor) -> Result<LocalTensor, Exception> {
     let memory = Box::new(Allocated::whole(tensor));
-    let shape = Shape::from(tensor.shape());
-    LocalTensor::in_memory(memory, tensor.byte_offset(), &shape, tensor.dtype())
+    LocalTensor::in_memory(memory, tensor.byte_offset(), tensor.shape(), tensor.dtype())
 }

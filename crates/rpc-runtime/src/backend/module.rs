@@ -4,22 +4,17 @@ use std::any::Any;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use rpc_session::{CompiledModule, Exception, LocalFunction, LocalModule, WorkDir};
+use rpc_session::{
+    CompiledModule, Exception, LocalFunction, LocalModule, LocalValue, WorkDir, names,
+};
 
 use super::{call, exception};
 use crate::link::Linker;
-use crate::{Arg, Object, Runtime, Value};
+use crate::{Arg, Function, Object, Runtime, Value};
 
 /// A module of the runtime.
 pub(super) struct TvmModule {
-    runtime: Runtime,
     pub(super) object: Object,
-}
-
-impl TvmModule {
-    pub(super) fn new(runtime: Runtime, object: Object) -> Self {
-        Self { runtime, object }
-    }
 }
 
 impl CompiledModule for TvmModule {
@@ -28,16 +23,14 @@ impl CompiledModule for TvmModule {
         name: &str,
         query_imports: bool,
     ) -> Result<Option<LocalFunction>, Exception> {
-        let get = self.runtime.named("ffi.ModuleGetFunction");
         let args = [Arg::Object(&self.object), name.into(), query_imports.into()];
-        match get.and_then(|get| get.call(&args)).map_err(exception)? {
-            Value::None => Ok(None),
-            Value::Object(object) if object.is_function() => Ok(object
-                .try_into()
-                .ok()
-                .map(|found| call::of_function(name, found))),
-            other => Err(Exception::runtime(format!("{other:?} is no function"))),
-        }
+        let found = match called("ffi.ModuleGetFunction", &args)? {
+            Value::None => return Ok(None),
+            Value::Object(object) => Function::try_from(object).ok(),
+            _ => None,
+        };
+        let none = || Exception::runtime(format!("{name} of the module is no function"));
+        Ok(Some(call::of_function(name, found.ok_or_else(none)?)))
     }
 
     fn import(&self, module: &dyn CompiledModule) -> Result<(), Exception> {
@@ -45,21 +38,27 @@ impl CompiledModule for TvmModule {
         let Some(module) = module.downcast_ref::<Self>() else {
             return Err(Exception::new("TypeError", "a module of another backend"));
         };
-        let import = self.runtime.named("ffi.ModuleImportModule");
         let args = [Arg::Object(&self.object), Arg::Object(&module.object)];
-        let imported = import.and_then(|import| import.call(&args));
-        imported.map(drop).map_err(exception)
+        called("ffi.ModuleImportModule", &args).map(drop)
     }
 }
 
+/// What a global function of the runtime gives.
+fn called(name: &str, args: &[Arg<'_>]) -> Result<Value, Exception> {
+    let function = Runtime::of_process().named(name);
+    function
+        .and_then(|function| function.call(args))
+        .map_err(exception)
+}
+
 /// The functions with which clients load modules that they have uploaded.
-pub(super) fn function(runtime: Runtime, name: &str, files: &WorkDir) -> Option<LocalFunction> {
+pub(super) fn function(name: &str, files: &WorkDir) -> Option<LocalFunction> {
     let files = files.clone();
     Some(match name {
-        "tvm.rpc.server.load_module" => LocalFunction::new(name, move |file: &str| {
-            load(runtime, &linked(&files, file)?)
-        }),
-        "tvm.rpc.server.download_linked_module" => {
+        names::LOAD_MODULE => {
+            LocalFunction::new(name, move |file: &str| load(&linked(&files, file)?))
+        }
+        names::DOWNLOAD_LINKED => {
             LocalFunction::new(name, move |file: &str| -> Result<Vec<u8>, Exception> {
                 Ok(std::fs::read(linked(&files, file)?)?)
             })
@@ -68,14 +67,10 @@ pub(super) fn function(runtime: Runtime, name: &str, files: &WorkDir) -> Option<
     })
 }
 
-fn load(runtime: Runtime, library: &Path) -> Result<LocalModule, Exception> {
-    let load = runtime.named("ffi.ModuleLoadFromFile");
+fn load(library: &Path) -> Result<LocalModule, Exception> {
     let path = library.to_string_lossy();
-    let loaded = load.and_then(|load| load.call(&[Arg::Str(&path)]));
-    match loaded.map_err(exception)? {
-        Value::Object(object) if object.is_module() => {
-            Ok(LocalModule::compiled(TvmModule::new(runtime, object)))
-        }
+    match call::local_value(called("ffi.ModuleLoadFromFile", &[Arg::Str(&path)])?)? {
+        LocalValue::Module(module) => Ok(module),
         other => Err(Exception::runtime(format!("{other:?} is no module"))),
     }
 }

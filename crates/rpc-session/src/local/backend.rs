@@ -47,9 +47,6 @@ pub trait DeviceMemory: Any + Send + Sync {
 /// the device that is said. What a backend has to check is whether there is such a device, and such a
 /// stream.
 pub trait Backend: Send + Sync {
-    /// What it is, in a few words, for people.
-    fn description(&self) -> String;
-
     /// The global function of that name, if there is one. Those in Rust come before. `files` are those of
     /// the session, for functions that load or make some.
     fn function(&self, name: &str, files: Option<&WorkDir>) -> Option<LocalFunction>;

@@ -65,6 +65,13 @@ impl Buffer {
         self.charge.is_some()
     }
 
+    /// The `nbytes` bytes from `start` on, if they are inside.
+    pub(crate) fn inside(&self, start: u64, nbytes: u64) -> Option<Range<usize>> {
+        let end = usize::try_from(start.checked_add(nbytes)?).ok()?;
+        let start = usize::try_from(start).ok()?;
+        (end <= self.nbytes()).then_some(start..end)
+    }
+
     /// Lends bytes for reading. `reader` must not touch another buffer, which may be this one.
     pub(crate) fn read<R>(
         &self,
@@ -130,7 +137,9 @@ impl Span {
     pub(crate) fn copy_to(&self, target: &Self) -> Result<(), Exception> {
         let from = &self.buffer;
         let to = &target.buffer;
-        if Arc::ptr_eq(from, to) || !self.is_host() || !target.is_host() {
+        if Arc::ptr_eq(from, to) && self.is_host() {
+            self.copy_within(&target.range)
+        } else if !self.is_host() || !target.is_host() {
             let bytes = from.read(self.range.clone(), <[u8]>::to_vec)?;
             to.write(target.range.clone(), |target| {
                 target.copy_from_slice(&bytes);
@@ -147,6 +156,16 @@ impl Span {
                 from.read(self.range.clone(), |source| target.copy_from_slice(source))
             })?
         }
+    }
+
+    /// Copies to a range of the same length in the same buffer, which is this process's memory.
+    fn copy_within(&self, target: &Range<usize>) -> Result<(), Exception> {
+        let start = self.range.start.min(target.start);
+        let both = start..self.range.end.max(target.end);
+        let source = self.range.start - start..self.range.end - start;
+        self.buffer.write(both, |bytes| {
+            bytes.copy_within(source, target.start - start);
+        })
     }
 }
 
@@ -228,6 +247,22 @@ mod tests {
         assert_eq!(budget.used(), 2);
         drop(rest);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn what_is_inside_ends_where_the_buffer_does() {
+        let buffer = Buffer::zeroed(8).unwrap();
+        for (start, nbytes, inside) in [
+            (0, 8, Some(0..8)),
+            (3, 5, Some(3..8)),
+            (8, 0, Some(8..8)),
+            (9, 0, None),
+            (3, 6, None),
+            (u64::MAX, 1, None),
+            (1, u64::MAX, None),
+        ] {
+            assert_eq!(buffer.inside(start, nbytes), inside, "{start} {nbytes}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use rpc_proto::Device;
 use rpc_transport::Chain;
 
 /// Why a request was not done: what the client is told, as an exception.
@@ -44,6 +45,15 @@ impl Exception {
     #[must_use]
     pub fn runtime(message: impl Into<String>) -> Self {
         Self::new("RuntimeError", message)
+    }
+
+    /// There is no such device, and why: in words that clients of the reference know.
+    #[must_use]
+    pub fn no_device(device: Device, why: &str) -> Self {
+        Self::runtime(match device.device_type.name() {
+            Some(name) => format!("Device API {name} is not enabled: {why}"),
+            None => format!("unknown device type {}: {why}", device.device_type.0),
+        })
     }
 
     /// Where it was raised, a line for each function. It is for the log of the server; clients are not told.

@@ -78,10 +78,6 @@ pub(super) fn no_memory(nbytes: u64) -> Exception {
 pub(super) struct Host;
 
 impl Backend for Host {
-    fn description(&self) -> String {
-        "functions in Rust, without a TVM runtime".to_owned()
-    }
-
     fn function(&self, _: &str, _: Option<&WorkDir>) -> Option<LocalFunction> {
         None
     }
@@ -90,16 +86,10 @@ impl Backend for Host {
         if device.device_type == DeviceType::CPU {
             return Ok(());
         }
-        Err(match device.device_type.name() {
-            // Clients of the reference know these words.
-            Some(name) => Exception::runtime(format!(
-                "Device API {name} is not enabled: this session has nothing but cpu"
-            )),
-            None => Exception::runtime(format!(
-                "unknown device type {}: this session has nothing but cpu",
-                device.device_type.0
-            )),
-        })
+        Err(Exception::no_device(
+            device,
+            "this session has nothing but cpu",
+        ))
     }
 
     fn attr(&self, device: Device, attr: DeviceAttr) -> Result<OwnedValue, Exception> {

@@ -71,9 +71,7 @@ impl LocalTensor {
         let nbytes = shape.nbytes(dtype).ok_or_else(|| no_size(&shape, dtype))?;
         let device = memory.device();
         let buffer = Buffer::new(memory, None)?;
-        let end = byte_offset.checked_add(nbytes);
-        let end = end.and_then(|end| usize::try_from(end).ok());
-        let Some(end) = end.filter(|&end| end <= buffer.nbytes()) else {
+        let Some(range) = buffer.inside(byte_offset, nbytes) else {
             return Err(Exception::new(
                 "ValueError",
                 format!(
@@ -82,11 +80,7 @@ impl LocalTensor {
                 ),
             ));
         };
-        let start = end - usize::try_from(nbytes).unwrap_or(end);
-        let span = Span {
-            buffer,
-            range: start..end,
-        };
+        let span = Span { buffer, range };
         Ok(Self::new(span, device, dtype, shape))
     }
 

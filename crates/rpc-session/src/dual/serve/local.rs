@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+#[super::super::only_async]
+use std::task::Poll;
 
 use rpc_proto::{BulkKind, DataType, Device, DeviceAttr, OwnedValue, TensorView, Value};
 
@@ -58,8 +60,7 @@ impl std::fmt::Debug for LocalSession {
         f.debug_struct("LocalSession")
             .field("usage", &self.state.usage())
             .field("files", &self.state.files())
-            .field("backend", &self.state.backend().description())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -107,13 +108,11 @@ impl LocalSessions {
 
 impl std::fmt::Debug for LocalSessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let backend = self.backend.as_ref().map(|backend| backend.description());
         f.debug_struct("LocalSessions")
             .field("functions", &self.functions)
             .field("files", &self.files)
             .field("options", &self.options)
-            .field("backend", &backend)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -300,10 +299,7 @@ async fn receive_some(
             let read = std::pin::Pin::new(&mut *data).poll_read(context, &mut target);
             read.map_ok(|()| target.filled().len())
         });
-        match read {
-            Ok(read) => read.map(Ok),
-            Err(error) => std::task::Poll::Ready(Err(error)),
-        }
+        polled(read)
     });
     read.await
 }
@@ -349,12 +345,18 @@ async fn send_some(
     }
     let written = std::future::poll_fn(|context| {
         let write = |bytes: &[u8]| std::pin::Pin::new(&mut *target).poll_write(context, bytes);
-        match span.buffer.read(range.clone(), write) {
-            Ok(written) => written.map(Ok),
-            Err(error) => std::task::Poll::Ready(Err(error)),
-        }
+        polled(span.buffer.read(range.clone(), write))
     });
     written.await
+}
+
+/// What was polled while the memory was lent; that it was not lent is ready too.
+#[super::super::only_async]
+fn polled<T>(lent: Result<Poll<T>, Exception>) -> Poll<Result<T, Exception>> {
+    match lent {
+        Ok(polled) => polled.map(Ok),
+        Err(error) => Poll::Ready(Err(error)),
+    }
 }
 
 /// Writes from the memory right to the connection; or by way of a piece if others use the memory too, or it

@@ -131,9 +131,9 @@ impl Memory {
     ) -> Result<Span, Exception> {
         let below = self.regions.range(..=data).next_back();
         let found = below.and_then(|(&address, region)| {
-            let before = usize::try_from(data - address).ok()?;
+            let before = data - address;
             let buffer = region.buffer.upgrade()?;
-            (before <= region.nbytes).then_some((before, buffer))
+            (before <= region.nbytes as u64).then_some((before, buffer))
         });
         let Some((before, buffer)) = found else {
             return Err(Exception::new(
@@ -150,19 +150,15 @@ impl Memory {
                 ),
             ));
         }
-        let range = || {
-            let start = usize::try_from(offset).ok()?.checked_add(before)?;
-            let end = usize::try_from(nbytes).ok()?.checked_add(start)?;
-            (end <= buffer.nbytes()).then_some(start..end)
-        };
-        match range() {
+        let start = before.checked_add(offset);
+        match start.and_then(|start| buffer.inside(start, nbytes)) {
             Some(range) => Ok(Span { buffer, range }),
             None => Err(Exception::new(
                 "ValueError",
                 format!(
                     "{nbytes} bytes at offset {offset} are not inside the memory at address {data:#x}, \
                      which has {} bytes",
-                    buffer.nbytes() - before
+                    buffer.nbytes() as u64 - before
                 ),
             )),
         }

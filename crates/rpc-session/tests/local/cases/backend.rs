@@ -96,10 +96,6 @@ impl Board {
 }
 
 impl Backend for Board {
-    fn description(&self) -> String {
-        "a board".to_owned()
-    }
-
     fn function(&self, name: &str, files: Option<&WorkDir>) -> Option<LocalFunction> {
         assert!(files.is_none());
         let log = self.0.clone();
