@@ -2,6 +2,7 @@
 
     client.py CASE --server H:P [--key K] [--hop H:P] [--hop-key K]
     client.py CASE --tracker H:P --key K
+    client.py crash --server H:P --key K --library FILE
 
 The cases of compiled modules take these from the directory TVM_RPC_MODULES.
 
@@ -418,6 +419,18 @@ def wrong_calls(args):
 
 
 @case
+def crash(args):
+    """A function of --library ends its process: the client is told how, and the next session is served."""
+    session = connect(args)
+    session.upload(args.library)
+    module = session.load_module(os.path.basename(args.library))
+    ended = "its process ended with signal: 11 (SIGSEGV)"
+    raises(Exception, module["dereference_null"], ended)
+    del module
+    check_values(connect(args))
+
+
+@case
 def summary(args):
     """Prints what the reference's client reads of the tracker, as JSON and as text."""
     tracker = rpc.connect_tracker(*args.tracker)
@@ -432,6 +445,7 @@ def main():
     parser.add_argument("--key", default="")
     parser.add_argument("--hop", type=address, metavar="HOST:PORT")
     parser.add_argument("--hop-key", default="")
+    parser.add_argument("--library", metavar="FILE")
     args = parser.parse_args()
     CASES[args.case](args)
 

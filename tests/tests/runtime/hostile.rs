@@ -43,37 +43,48 @@ fn survived(function: &str, server: &Server, options: &SessionOptions) -> Sessio
     error
 }
 
+/// Its client is told how its process ended.
 #[track_caller]
-fn assert_lost(function: &str, arguments: &[&str]) {
+fn assert_lost(function: &str, arguments: &[&str], how: &str) {
     let server = Server::with_runtime(KEY, arguments);
     let error = survived(function, &server, &options());
-    assert!(
-        matches!(
-            error,
-            SessionError::Transport(_) | SessionError::Ended { .. }
-        ),
-        "{error:?}"
-    );
+    let SessionError::Lost { message } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(*message, format!("its process ended with {how}"));
 }
+
+const SEGMENTATION_FAULT: &str = "signal: 11 (SIGSEGV)";
+const ABORT: &str = "signal: 6 (SIGABRT)";
 
 #[test]
 fn a_module_that_dereferences_null() {
-    assert_lost("dereference_null", &[]);
+    assert_lost("dereference_null", &[], SEGMENTATION_FAULT);
+}
+
+#[test]
+fn the_reference_client_is_told_of_a_crash() {
+    let server = Server::with_runtime(KEY, &["--test-functions"]);
+    let (_directory, library) = compile();
+    let address = server.addr().to_string();
+    let library = library.to_str().unwrap();
+    let arguments = ["--server", &address, "--key", KEY, "--library", library];
+    client("crash", &arguments);
 }
 
 #[test]
 fn a_module_that_exits() {
-    assert_lost("leave", &[]);
+    assert_lost("leave", &[], "exit status: 3");
 }
 
 #[test]
 fn a_module_that_aborts() {
-    assert_lost("give_up", &[]);
+    assert_lost("give_up", &[], ABORT);
 }
 
 #[test]
 fn a_module_that_takes_memory_without_end() {
-    assert_lost("take_memory", &["--memory", "64"]);
+    assert_lost("take_memory", &["--memory", "64"], ABORT);
 }
 
 #[test]
