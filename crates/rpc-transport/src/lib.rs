@@ -71,7 +71,10 @@
 // The files of `dual` belong to both twins.
 #![allow(clippy::duplicate_mod)]
 // What the twins share has no user without them.
-#![cfg_attr(not(any(feature = "sync", feature = "async")), allow(dead_code))]
+#![cfg_attr(
+    not(any(feature = "sync", feature = "async")),
+    allow(dead_code, unused_imports)
+)]
 
 mod address;
 #[cfg(all(unix, any(feature = "sync", feature = "async")))]
@@ -80,8 +83,11 @@ mod deadline;
 mod error;
 mod listen;
 mod options;
+mod server_address;
 #[cfg(any(feature = "sync", feature = "async"))]
 mod socket;
+#[cfg(feature = "websocket")]
+mod websocket;
 
 #[cfg(feature = "async")]
 pub mod asynchronous;
@@ -93,5 +99,10 @@ pub use deadline::{Deadline, Step};
 pub use error::{Chain, TransportError};
 pub use listen::listen;
 pub use options::ConnectOptions;
+#[cfg(feature = "websocket")]
+pub use server_address::WebSocketAddress;
+pub use server_address::{ParseServerAddressError, ServerAddress};
 #[cfg(any(feature = "sync", feature = "async"))]
 pub use socket::configure;
+#[cfg(feature = "websocket")]
+pub use websocket::UpgradeError;
