@@ -10,11 +10,14 @@ use socket2::SockRef;
 
 use super::stream::{Carrier, Stream, TIME_IS_UP};
 use crate::socket::quick_ack;
-use crate::websocket::{Inbound, NORMAL, Next, Outbound, Role};
+use crate::websocket::{Inbound, NORMAL, Next, Outbound, Role, Violation};
 use crate::{Deadline, TransportError};
 
 /// What is said on behalf of those who read, or who leave, has this long to get into the connection.
 const MOMENT: Duration = Duration::from_secs(1);
+
+/// And this long if the peer did not take what was said before.
+const NO_TIME: Duration = Duration::from_millis(1);
 
 /// The stream of bytes that is in the binary messages of a WebSocket, on a TCP connection that was upgraded
 /// to one, as its client.
@@ -39,11 +42,22 @@ struct Shared {
     read_limit: Mutex<Option<Duration>>,
     reading: Mutex<Inbound>,
     writing: Mutex<Writing>,
+    /// What whoever writes next shall say on behalf of those who read. It has a lock of its own, so that no
+    /// reader waits for a writer.
+    aside: Mutex<Option<Aside>>,
+}
+
+enum Aside {
+    Pong(Vec<u8>),
+    Close(Option<u16>),
+    Refuse(Violation),
 }
 
 struct Writing {
     outbound: Outbound,
     limit: Option<Duration>,
+    /// Something that was said on behalf of others did not get into the connection.
+    is_stuck: bool,
 }
 
 impl WebSocket {
@@ -60,7 +74,9 @@ impl WebSocket {
             writing: Mutex::new(Writing {
                 outbound: Outbound::new(Role::Client),
                 limit: None,
+                is_stuck: false,
             }),
+            aside: Mutex::new(None),
         }))
     }
 
@@ -107,6 +123,9 @@ impl Shared {
         let mut is_first = true;
         loop {
             let next = inbound.next(target);
+            if !matches!(next, Ok(Next::Ping(_))) {
+                self.say_aside();
+            }
             if matches!(next, Ok(Next::More | Next::Straight(_))) {
                 if !is_first {
                     self.shorten(patience)?;
@@ -124,14 +143,17 @@ impl Shared {
                     let count = socket.read(inbound.room())?;
                     inbound.came(count);
                 }
-                Ok(Next::Ping(payload)) => self.say(|outbound| outbound.pong(payload)),
+                // Those behind it may be others, and one answer is enough.
+                Ok(Next::Ping(payload)) => *lock(&self.aside) = Some(Aside::Pong(payload)),
                 Ok(Next::Close(code)) => {
-                    self.say(|outbound| outbound.close(code));
+                    *lock(&self.aside) = Some(Aside::Close(code));
+                    self.say_aside();
                     return Ok(0);
                 }
                 Ok(Next::End) => return Ok(0),
                 Err(violation) => {
-                    self.say(|outbound| outbound.refuse(violation));
+                    *lock(&self.aside) = Some(Aside::Refuse(violation));
+                    self.say_aside();
                     return Err(io::Error::new(ErrorKind::InvalidData, violation));
                 }
             }
@@ -152,24 +174,40 @@ impl Shared {
         }
     }
 
-    /// Has something said on behalf of those who read, or who leave. If it cannot be, those who write will
-    /// see.
-    fn say(&self, what: impl FnOnce(&mut Outbound)) {
-        let mut writing = lock(&self.writing);
-        what(&mut writing.outbound);
+    /// Has said what there is to say on behalf of those who read. If somebody is writing, that one does.
+    fn say_aside(&self) {
+        if lock(&self.aside).is_some()
+            && let Ok(mut writing) = self.writing.try_lock()
+        {
+            self.send_for_a_moment(&mut writing);
+        }
+    }
+
+    /// If it cannot be sent, those who write will see.
+    fn send_for_a_moment(&self, writing: &mut Writing) {
         let limit = writing.limit;
-        let moment = limit.map_or(MOMENT, |limit| limit.min(MOMENT));
+        let moment = if writing.is_stuck { NO_TIME } else { MOMENT };
+        let moment = limit.map_or(moment, |limit| limit.min(moment));
         if self.socket.set_write_timeout(Some(moment)).is_ok() {
-            let _ = self.send(&mut writing);
+            writing.is_stuck = self.send(writing).is_err();
             let _ = self.socket.set_write_timeout(limit);
         }
     }
 
-    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    /// Has `work` done by the one who writes.
+    fn writing<T>(&self, work: impl FnOnce(&mut Writing) -> T) -> T {
         let mut writing = lock(&self.writing);
-        self.send(&mut writing)?;
+        let done = work(&mut writing);
+        drop(writing);
+        // A reader may have left it to us at the last moment.
+        self.say_aside();
+        done
+    }
+
+    fn write(&self, writing: &mut Writing, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.send(writing)?;
         let count = writing.outbound.put(slices)?;
-        match self.send(&mut writing) {
+        match self.send(writing) {
             Err(error) if !matches!(error.kind(), TIME_IS_UP | ErrorKind::Interrupted) => {
                 Err(error)
             }
@@ -181,8 +219,15 @@ impl Shared {
     /// Sends what has to be sent.
     fn send(&self, writing: &mut Writing) -> io::Result<()> {
         loop {
+            match lock(&self.aside).take() {
+                Some(Aside::Pong(payload)) => writing.outbound.pong(payload),
+                Some(Aside::Close(code)) => writing.outbound.close(code),
+                Some(Aside::Refuse(violation)) => writing.outbound.refuse(violation),
+                None => {}
+            }
             let unsent = writing.outbound.unsent()?;
             if unsent.is_empty() {
+                writing.is_stuck = false;
                 return Ok(());
             }
             match (&self.socket).write(unsent)? {
@@ -204,15 +249,15 @@ impl Read for WebSocket {
 
 impl Write for WebSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(&[IoSlice::new(bytes)])
+        self.write_vectored(&[IoSlice::new(bytes)])
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.write(slices)
+        self.0.writing(|writing| self.0.write(writing, slices))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.send(&mut lock(&self.0.writing))
+        self.0.writing(|writing| self.0.send(writing))
     }
 }
 
@@ -237,7 +282,10 @@ impl Carrier for WebSocket {
     }
 
     fn shutdown(&self) {
-        self.0.say(|outbound| outbound.close(Some(NORMAL)));
+        self.0.writing(|writing| {
+            writing.outbound.close(Some(NORMAL));
+            self.0.send_for_a_moment(writing);
+        });
     }
 
     // Without a lock, so that it ends those who wait.

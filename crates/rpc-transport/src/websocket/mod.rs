@@ -17,6 +17,8 @@ pub(crate) use inbound::{Inbound, Next};
 pub(crate) use outbound::Outbound;
 pub(crate) use upgrade::Upgrade;
 pub use upgrade::UpgradeError;
+#[cfg(feature = "sync")]
+pub(crate) use violation::Violation;
 
 /// Which end of a connection is ours. A client masks what it sends, a server does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
