@@ -29,6 +29,7 @@ const FORBIDDEN_LIBRARIES: &[(&str, &[&str], &[&str])] = &[
     ("rpc-proto", &[], &["mio", "socket2", "tokio"]),
     ("rpc-conformance", &["cli"], &["mio", "tokio"]),
     ("rpc-transport", &["sync"], &["mio", "tokio"]),
+    ("rpc-transport", &["sync", "websocket"], &["mio", "tokio"]),
     ("rpc-tracker-client", &["sync"], &["mio", "tokio"]),
     ("rpc-session", &["sync"], &["mio", "tokio"]),
 ];

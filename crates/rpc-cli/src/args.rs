@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use rpc_proto::tracker::Priority;
-use rpc_transport::Address;
+use rpc_transport::{Address, ServerAddress};
 
 use crate::commands::{
     call, decode, demo, download, ls, query, relay, rm, run, server, tracker, upload, worker,
@@ -62,9 +62,9 @@ pub(crate) struct PeerArgs {
     /// The tracker to borrow a device from [env: TVM_TRACKER_HOST, TVM_TRACKER_PORT]
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) tracker: Option<Address>,
-    /// A server to connect to directly
+    /// A server to connect to directly, or ws://HOST:PORT/PATH for one that is reached by a WebSocket
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "tracker")]
-    pub(crate) server: Option<Address>,
+    pub(crate) server: Option<ServerAddress>,
     /// Kind of device to borrow; with --server, the key that the server expects
     #[arg(
         long,

@@ -7,7 +7,7 @@ use rpc_session::SessionOptions;
 use rpc_session::blocking::RemoteSession;
 use rpc_tracker_client::blocking::TrackerClient;
 use rpc_tracker_client::{Diagnosis, RequestOptions};
-use rpc_transport::Address;
+use rpc_transport::ServerAddress;
 
 use crate::args::PeerArgs;
 use crate::stdio;
@@ -38,13 +38,13 @@ pub(crate) fn open(peer: &PeerArgs) -> Result<RemoteSession> {
     request(&tracker, peer)
 }
 
-fn connect(server: &Address, peer: &PeerArgs) -> Result<RemoteSession> {
+fn connect(server: &ServerAddress, peer: &PeerArgs) -> Result<RemoteSession> {
     let mut options = session_options(peer).with_session_timeout(peer.session_timeout);
     if let Some(wait) = peer.wait_timeout {
         // A server that is busy lets us wait for the handshake.
         options.connect.handshake_timeout = wait;
     }
-    Ok(RemoteSession::connect(server, &peer.key, &options)?)
+    Ok(RemoteSession::connect_server(server, &peer.key, &options)?)
 }
 
 fn request(tracker: &TrackerClient, peer: &PeerArgs) -> Result<RemoteSession> {

@@ -79,6 +79,13 @@ pub struct ParseAddressError {
     problem: &'static str,
 }
 
+impl ParseAddressError {
+    /// What is wrong with it.
+    pub(crate) fn problem(&self) -> &'static str {
+        self.problem
+    }
+}
+
 impl FromStr for Address {
     type Err = ParseAddressError;
 

@@ -84,6 +84,15 @@ pub enum TransportError {
         /// Why.
         source: HandshakeError,
     },
+    /// The peer did not make a WebSocket of the connection.
+    #[cfg(feature = "websocket")]
+    #[error("no WebSocket at {peer}")]
+    Upgrade {
+        /// The peer.
+        peer: String,
+        /// Why.
+        source: crate::UpgradeError,
+    },
     /// A peer that came to us did not say who it is.
     #[error("no handshake with {peer}")]
     Introduction {

@@ -7,9 +7,11 @@
 //! | name | what it is |
 //! | --- | --- |
 //! | `connect` | a TCP stream to an [`Address`], trying every address of a name |
+//! | `connect_server` | a stream to a [`ServerAddress`]: TCP, or a WebSocket (feature `websocket`) |
 //! | `spawn` | a stream over the standard input and output of a child process (Unix) |
 //! | `Stream` | a connection to one peer, with deadlines; on anything that reads and writes |
 //! | `accepted` | a TCP stream on a socket that a listener accepted |
+//! | `WebSocket` | the stream of bytes in a WebSocket: of a client, in the async twin of a server too |
 //! | `handshake` | says who we are to a server |
 //! | `Acceptor` | accepts connections, whatever happens to single ones (async) |
 //! | `introduction` | hears who a client is, as its server (async) |
@@ -26,6 +28,7 @@
 //! | a stream of one's own runs on | one `Carrier`: `Read`, `Write` and time limits | two halves: `AsyncRead` and `AsyncWrite` |
 //! | `Reader` | is the whole `Stream` | the half that reads, of `Stream::into_split` |
 //! | `Writer` | | the half that writes, also in steps |
+//! | `WebSocket` | is a `Carrier`, on TCP | reads and writes, on any connection |
 //! | the look-up of a name | has the system's time limit | has that of [`ConnectOptions`] |
 //! | `spawn` and all that waits | anywhere | panics outside of a tokio runtime |
 //!
@@ -71,7 +74,10 @@
 // The files of `dual` belong to both twins.
 #![allow(clippy::duplicate_mod)]
 // What the twins share has no user without them.
-#![cfg_attr(not(any(feature = "sync", feature = "async")), allow(dead_code))]
+#![cfg_attr(
+    not(any(feature = "sync", feature = "async")),
+    allow(dead_code, unused_imports)
+)]
 
 mod address;
 #[cfg(all(unix, any(feature = "sync", feature = "async")))]
@@ -80,8 +86,11 @@ mod deadline;
 mod error;
 mod listen;
 mod options;
+mod server_address;
 #[cfg(any(feature = "sync", feature = "async"))]
 mod socket;
+#[cfg(feature = "websocket")]
+mod websocket;
 
 #[cfg(feature = "async")]
 pub mod asynchronous;
@@ -93,5 +102,10 @@ pub use deadline::{Deadline, Step};
 pub use error::{Chain, TransportError};
 pub use listen::listen;
 pub use options::ConnectOptions;
+#[cfg(feature = "websocket")]
+pub use server_address::WebSocketAddress;
+pub use server_address::{ParseServerAddressError, ServerAddress};
 #[cfg(any(feature = "sync", feature = "async"))]
 pub use socket::configure;
+#[cfg(feature = "websocket")]
+pub use websocket::UpgradeError;

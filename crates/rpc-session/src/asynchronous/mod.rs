@@ -22,7 +22,9 @@ mod dual {
     use rpc_tracker_client::asynchronous::{Connect, TrackerClient};
     #[cfg(unix)]
     use rpc_transport::asynchronous::spawn;
-    use rpc_transport::asynchronous::{Incoming, Reader, Stream as Carrier, connect, handshake};
+    use rpc_transport::asynchronous::{
+        Incoming, Reader, Stream as Carrier, connect_server, handshake,
+    };
     use tokio::fs::File;
     use tokio::io::{AsyncReadExt as ReadExt, AsyncWriteExt as WriteExt};
 

@@ -12,7 +12,7 @@ mod dual {
     use rpc_tracker_client::blocking::{Connect, TrackerClient};
     #[cfg(unix)]
     use rpc_transport::blocking::spawn;
-    use rpc_transport::blocking::{Incoming, Reader, Stream as Carrier, connect, handshake};
+    use rpc_transport::blocking::{Incoming, Reader, Stream as Carrier, connect_server, handshake};
     use std::fs::File;
 
     /// Where an upload comes from.

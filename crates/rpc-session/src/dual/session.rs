@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use rpc_proto::handshake::SessionKey;
 use rpc_proto::{Device, HandleKind};
-use rpc_transport::Address;
+use rpc_transport::{Address, ServerAddress};
 
 use super::context::Context;
 use super::device::RemoteDevice;
@@ -10,7 +10,7 @@ use super::files::Files;
 use super::function::{Function, TimeEvaluator};
 use super::module::{Module, time_evaluator};
 use super::value::Handle;
-use super::{Carrier, Link, bisync, connect, handshake};
+use super::{Carrier, Link, bisync, connect_server, handshake};
 use crate::{SessionError, SessionOptions, TimeEvaluatorOptions, names};
 
 /// A session on a server.
@@ -28,10 +28,23 @@ impl RemoteSession {
     /// a tracker gave, or the server's own key (may be empty) if it has no tracker.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses the key, it fails to construct the session
-    /// ([`SessionError::Remote`], in its words), or a time limit passes.
+    /// As [`RemoteSession::connect_server`].
     pub async fn connect(
         address: &Address,
+        key: &str,
+        options: &SessionOptions,
+    ) -> Result<Self, SessionError> {
+        Self::connect_server(&address.clone().into(), key, options).await
+    }
+
+    /// The same by the kind of connection that the address says: TCP, or with the feature `websocket` also
+    /// a WebSocket.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses the key, it fails to construct the session
+    /// ([`SessionError::Remote`], in its words), or a time limit passes.
+    pub async fn connect_server(
+        server: &ServerAddress,
         key: &str,
         options: &SessionOptions,
     ) -> Result<Self, SessionError> {
@@ -39,16 +52,16 @@ impl RemoteSession {
         if let Some(limit) = options.session_timeout {
             session_key = session_key.with_timeout(limit);
         }
-        Self::connect_as(address, &session_key, options).await
+        Self::connect_as(server, &session_key, options).await
     }
 
     /// The same with the whole key of the handshake; its session timeout counts.
     pub(crate) async fn connect_as(
-        address: &Address,
+        server: &ServerAddress,
         key: &SessionKey,
         options: &SessionOptions,
     ) -> Result<Self, SessionError> {
-        let mut stream = connect(address, &options.connect).await?;
+        let mut stream = connect_server(server, &options.connect).await?;
         let accepted = handshake(&mut stream, &key.to_string(), &options.connect).await?;
         tracing::debug!(
             peer = stream.peer(),

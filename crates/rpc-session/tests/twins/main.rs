@@ -32,6 +32,8 @@ mod asynchronous {
     mod pipelining;
     mod replies;
     mod session;
+    #[cfg(feature = "websocket")]
+    mod websocket;
 }
 
 #[cfg(feature = "sync")]
@@ -61,4 +63,6 @@ mod blocking {
     mod replies;
     mod session;
     mod threads;
+    #[cfg(feature = "websocket")]
+    mod websocket;
 }

@@ -307,7 +307,10 @@ impl Watch {
 }
 
 /// What `operation` ends with, or nothing if the time is up first.
-async fn within<T>(limit: Option<Duration>, operation: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn within<T>(
+    limit: Option<Duration>,
+    operation: impl Future<Output = T>,
+) -> Option<T> {
     match limit {
         None => Some(operation.await),
         // Also for a peer that keeps us busy: an operation that is ready would win over the limit.

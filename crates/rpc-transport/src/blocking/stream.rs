@@ -43,7 +43,7 @@ pub trait Carrier: Read + Write + Send {
 
 /// What a call fails with when its time is up. Elsewhere than on Windows, `TimedOut` is a peer that
 /// does not answer the probes of an idle connection.
-const TIME_IS_UP: ErrorKind = if cfg!(windows) {
+pub(super) const TIME_IS_UP: ErrorKind = if cfg!(windows) {
     ErrorKind::TimedOut
 } else {
     ErrorKind::WouldBlock

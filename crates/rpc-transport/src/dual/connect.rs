@@ -1,9 +1,11 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
+#[cfg(feature = "websocket")]
+use super::WebSocket;
 use super::{Stream, TcpStream, bisync, look_up, open};
 use crate::socket::configure;
-use crate::{Address, ConnectOptions, Deadline, Step, TransportError};
+use crate::{Address, ConnectOptions, Deadline, ServerAddress, Step, TransportError};
 
 /// Connects to `address`, trying every address of a host name until one accepts.
 ///
@@ -18,15 +20,45 @@ pub async fn connect(
     options: &ConnectOptions,
 ) -> Result<Stream, TransportError> {
     let peer = address.to_string();
+    let socket = open_any(address, &peer, options).await?;
+    Ok(Stream::tcp(socket, peer))
+}
+
+/// Connects to a server or a proxy, by the kind of connection that its address says.
+///
+/// To connect is the work of [`ConnectOptions::connect_timeout`] as it is in [`connect`]; that a
+/// WebSocket is made of the connection may take [`ConnectOptions::handshake_timeout`].
+///
+/// # Errors
+/// As [`connect`]; of a WebSocket also that the peer refuses to make one.
+#[bisync]
+pub async fn connect_server(
+    server: &ServerAddress,
+    options: &ConnectOptions,
+) -> Result<Stream, TransportError> {
+    match server {
+        ServerAddress::Tcp(address) => connect(address, options).await,
+        #[cfg(feature = "websocket")]
+        ServerAddress::WebSocket(address) => {
+            let socket = WebSocket::connect(address, options).await?;
+            Ok(socket.into_stream(address.to_string()))
+        }
+    }
+}
+
+/// Opens a connection to one of the addresses of `address`; `peer` is its name in errors.
+#[bisync]
+pub(in super::super) async fn open_any(
+    address: &Address,
+    peer: &str,
+    options: &ConnectOptions,
+) -> Result<TcpStream, TransportError> {
     let deadline = Deadline::total(Step::Connect, Some(options.connect_timeout));
     let connected = match look_up(address, &deadline).await {
         Ok(addresses) => connect_any(&addresses, &deadline, options).await,
         Err(error) => Err(error),
     };
-    match connected {
-        Ok(socket) => Ok(Stream::tcp(socket, peer)),
-        Err(error) => Err(failed(peer, &deadline, error)),
-    }
+    connected.map_err(|error| failed(peer.to_owned(), &deadline, error))
 }
 
 /// The system has a limit of its own, so that its time can be up where none was set.

@@ -5,6 +5,8 @@
 
 mod mock;
 mod peer;
+#[cfg(feature = "websocket")]
+mod websocket;
 
 #[cfg(feature = "async")]
 #[path = "../dual"]
@@ -22,6 +24,8 @@ mod asynchronous {
     mod incoming;
     mod introduction;
     mod tracker;
+    #[cfg(feature = "websocket")]
+    mod websocket;
 }
 
 #[cfg(feature = "sync")]
@@ -39,4 +43,8 @@ mod blocking {
     mod handshake;
     mod incoming;
     mod tracker;
+    #[cfg(feature = "websocket")]
+    mod websocket;
+    #[cfg(feature = "websocket")]
+    mod websocket_threads;
 }

@@ -36,7 +36,7 @@ impl ConnectNext {
 impl Construct for ConnectNext {
     async fn construct(&self, args: &[Value<'_>]) -> Result<Box<dyn Session>, Exception> {
         let (address, key, options) = next_server(args, &self.options)?;
-        let session = RemoteSession::connect_as(&address, &key, &options).await?;
+        let session = RemoteSession::connect_as(&address.into(), &key, &options).await?;
         Ok(Box::new(session))
     }
 }

@@ -8,6 +8,8 @@ use rpc_transport::Address;
 
 pub(crate) mod carry;
 pub(crate) mod talk;
+#[cfg(feature = "websocket")]
+pub(crate) mod websocket;
 
 pub(crate) use talk::Talk;
 
